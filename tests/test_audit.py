@@ -74,6 +74,32 @@ class TestPairs:
         value = p_value(k, n, r, m, indistinguishable(delta), epsilon)
         assert value == pytest.approx(sum(pieces), rel=1e-8)
 
+    @pytest.mark.parametrize(
+        ("case", "epsilon", "delta"),
+        [
+            ((10, 10, 81, 1000), 0.1, 0.5),  # was short by 5.9e-6: V is broad above delta
+            ((10, 10, 27, 1000), 2.0, 0.3),
+            ((3, 3, 9, 300), 2.0, 0.1),
+            ((3, 3, 9, 300), 3.0, 0.0),  # was short by 2.3e-5: h(u) = 1 at a likely u
+        ],
+    )
+    def test_p_values_of_all_hits_are_not_short_of_the_truth(self, case, epsilon, delta):
+        """V of law Beta(n, 1): the mean of min(1, h(U))^n, in pieces between quantiles of U."""
+        _, n, r, m = case
+        place = stats.beta(r, m - r + 1)
+        corner = (1 - delta) * np.exp(-epsilon)
+        ends = np.unique([0.0, *place.ppf(np.linspace(0.01, 0.99, 25)), corner, 1.0])
+
+        def weighted(u):
+            return place.pdf(u) * min(1.0, delta + np.exp(epsilon) * u) ** n
+
+        truth = sum(
+            integrate.quad(weighted, *ends[i : i + 2], epsabs=0, epsrel=1e-11)[0]
+            for i in range(ends.size - 1)
+        )
+        value = p_value(*case, indistinguishable(delta), epsilon)
+        assert truth - 1e-11 <= value <= 1.003 * truth
+
     @pytest.mark.parametrize("case", [(5, 7, 1, 711), (10, 11, 48, 948)])
     def test_no_p_value_is_so_small_that_the_integral_claims_more(self, case):
         """The nodes miss some of it: a level just below the exact one must reject nothing."""

@@ -200,3 +200,22 @@ def test_fair_coins_of_many_canaries_are_taken(size):
     for _ in range(4000 // size):
         stream.update(rng.normal(size=size), rng.random(size) < 0.5)
     assert stream.n_canaries == 4000 // size * size
+
+
+@pytest.mark.parametrize("size", [1, 7, 40])
+def test_no_attack_on_so_many_canaries_proves_more(size):
+    """Right guesses at the largest distance; the reach was that of scores of -1 and 1, and less."""
+    rng = np.random.default_rng(size)
+    for _ in range(5):
+        member = rng.integers(0, 2, 40)
+        for scores in ((2 * member - 1) * np.arange(1.0, 41.0), rng.normal(5.0 * member)):
+            stream = AuditStream()
+            for start in range(0, 40, size):
+                part = slice(start, start + size)
+                stream.update(scores[part], member[part])
+                assert stream.epsilon_lower <= stream.provable_epsilon
+    perfect = AuditStream()
+    for place, coin in enumerate(member.tolist()):
+        perfect.update((2 * coin - 1) * (place + 1.0), coin)
+    assert perfect.epsilon_lower > perfect.provable_epsilon - 0.1
+    assert AuditStream().provable_epsilon == 0.0

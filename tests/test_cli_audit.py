@@ -328,7 +328,7 @@ def test_a_stream(capsys, tmp_path):
     assert "at all moments" in capsys.readouterr().out
     assert main([*arguments, "--max-epsilon", "9"]) == 3
     text = " ".join(capsys.readouterr().out.split())
-    assert "gate cannot fail: of so many canaries even a perfect attack proves" in text
+    assert "gate cannot fail: of so many canaries even a perfect attack proves at most" in text
     message = "--delta must be 0 with --stream: no bound with a delta is proved for it"
     assert refused(capsys, "--stream", *paths, "--delta", "1e-5") == message
     assert "leave out --shadow" in refused(capsys, "--shadow", *paths, "--plot", "x.png")

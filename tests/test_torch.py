@@ -425,3 +425,20 @@ def test_power_against_dp_sgd_on_digits_is_what_mean_tradeoff_predicts(digits, n
     error = 4 * np.sqrt(0.5 / games)
     assert measured.auc == pytest.approx(predicted.auc, abs=error)
     assert measured.power(0.1) == pytest.approx(predicted.power(0.1), abs=2 * error)
+
+
+def test_a_gradient_that_was_dropped_before_the_step_is_not_recorded():
+    """The step leaves out a parameter whose gradient zero_grad() dropped; it was recorded."""
+    torch.manual_seed(0)
+    heads = torch.nn.ModuleList([torch.nn.Linear(3, 2), torch.nn.Linear(3, 2)])
+    sgd = torch.optim.SGD(heads.parameters(), lr=0.5)
+    x = torch.ones(4, 3)
+    with ParameterRecorder(heads, sgd, parameters="all") as recorder:
+        heads[0](x).sum().backward()
+        sgd.zero_grad()
+        heads[1](x).sum().backward()
+        sgd.step()
+    moved = -np.diff(recorder.parameters_, axis=0)[0] / 0.5
+    np.testing.assert_allclose(recorder.batch_gradients_[0], moved, atol=1e-6)
+    assert not moved[:8].any()
+    assert moved[8:].all()

@@ -5,10 +5,15 @@ the same probability.  Keys are drawn only for ties that a count needs, from a s
 seed and by the numbers of scores below and in the tie: all counts use the same order of a tie, and
 other data use another stream.  If all scores are equal, they are not ordered: constant scores are
 no evidence.
+
+Where few scores differ from one value, few numbers of scores are likely, and a fixed seed gives
+each of these one order: an order that refutes a true claim would then do so in a large share of the
+data.  Bounds are therefore medians over several orders (`over_orders`).
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -18,12 +23,14 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray, as_scores, invalid
 from mialeak._blocks import as_rng
 
-__all__ = ["IntArray", "Order", "geometric_ranks", "refuse_rates"]
+__all__ = ["IntArray", "Order", "geometric_ranks", "over_orders", "refuse_rates"]
 
 IntArray = npt.NDArray[np.int64]
 
 #: So many points that run from (0, 0) to (1, 1) are those of a curve, not scores.
 _POINTS = 8
+#: Orders of equal scores of which a bound is the median; odd, so that the median is one of them.
+_ORDERS = 15
 
 
 class _Tie(NamedTuple):
@@ -42,6 +49,8 @@ class Order:
     inside: FloatArray
     outside: FloatArray
     seed: int
+    #: Which order of the equal scores.
+    shuffle: int = 0
     _ties: dict[float, _Tie] = field(default_factory=dict)
 
     @classmethod
@@ -96,6 +105,15 @@ class Order:
         low, high = min(self.inside[0], self.outside[0]), max(self.inside[-1], self.outside[-1])
         return bool(low == high)
 
+    @property
+    def has_used_ties(self) -> bool:
+        """Whether a count depended on the order of equal scores of both worlds."""
+        return bool(self._ties)
+
+    def reordered(self, shuffle: int) -> Order:
+        """The same scores with the equal ones in another order."""
+        return Order(self.inside, self.outside, self.seed, shuffle)
+
     def separated(self) -> Order:
         """Scores of a perfect attack, of the same numbers: each of *in* above each of *out*."""
         return Order(np.ones(self.inside.size), np.zeros(self.outside.size), self.seed)
@@ -106,12 +124,26 @@ class Order:
             (first, last), (low, high) = (
                 _ends(scores, value) for scores in (self.outside, self.inside)
             )
-            # Seven words: distinct from the streams of the calibrated draws, which take two.
+            # Eight words: distinct from the streams of the calibrated draws, which take two.
             sizes = self.inside.size, self.outside.size
-            stream = np.random.default_rng([self.seed, *sizes, first, last, low, high])
+            words = [self.seed, *sizes, first, last, low, high, self.shuffle]
+            stream = np.random.default_rng(words)
             keys = np.sort(stream.random(high - low)), np.sort(stream.random(last - first))
             tie = self._ties[value] = _Tie(low, first, *keys)
         return tie
+
+
+def over_orders(order: Order, bound: Callable[[Order], float]) -> float:
+    """The median of a lower bound over orders of the equal scores; one order if no count needs it.
+
+    The median exceeds the true parameter only if most orders refute the true claim.  With orders
+    at random, that has at most twice the probability with which one of them does (Markov).
+    """
+    first = bound(order)
+    if not order.has_used_ties:
+        return first
+    others = [bound(order.reordered(shuffle)) for shuffle in range(1, _ORDERS)]
+    return float(np.median([first, *others]))
 
 
 def geometric_ranks(size: int, ratio: float) -> IntArray:

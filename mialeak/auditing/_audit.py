@@ -11,8 +11,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from mialeak._arrays import FloatArray, as_choice, as_flag, as_probability
-from mialeak._numerics.order import Order
-from mialeak._numerics.rank_tests import GAUSSIAN, Pairs, indistinguishable
+from mialeak._numerics.order import Order, over_orders
+from mialeak._numerics.rank_tests import GAUSSIAN, Curves, Pairs, indistinguishable
 from mialeak._report.document import Document
 from mialeak._report.report import Panel, Report
 from mialeak._results import Direction, Kind, as_confidence
@@ -67,25 +67,31 @@ class Evidence:
     direction: Direction
     method: Method
 
-    @cached_property
-    def _pairs(self) -> Pairs:
-        return Pairs.of(self.order, self.alpha, self.direction)
-
     def epsilon(self, delta: float) -> float:
         """At one delta."""
         if self.method == "simultaneous":
-            return self._pairs.bound(indistinguishable(delta), 2.0)
+            return self._by_pairs(indistinguishable(delta))
         return self._by_draws(Shift(np.log, np.reciprocal, delta))
 
     def mu(self) -> float:
         """Of the Gaussian curves."""
         if self.method == "simultaneous":
-            return self._pairs.bound(GAUSSIAN, 2.0)
+            return self._by_pairs(GAUSSIAN)
         return self._by_draws(_PROBIT)
 
+    def _by_pairs(self, curves: Curves) -> float:
+        def bound(order: Order) -> float:
+            return Pairs.of(order, self.alpha, self.direction).bound(curves, 2.0)
+
+        return over_orders(self.order, bound)
+
     def _by_draws(self, shift: Shift) -> float:
-        bound = rank_sum_bound if self.method == "rank-sum" else calibrated_bound
-        return bound(self.order, shift, self.alpha, self.direction)
+        function = rank_sum_bound if self.method == "rank-sum" else calibrated_bound
+
+        def bound(order: Order) -> float:
+            return function(order, shift, self.alpha, self.direction)
+
+        return over_orders(self.order, bound)
 
     def provable_epsilon(self, delta: float) -> float:
         """What as many scores of a perfect attack prove at one delta."""
@@ -134,7 +140,7 @@ class AuditResult(Report):
     >>> from mialeak.auditing import audit
     >>> result = audit(in_scores=range(100, 200), out_scores=range(100), delta=1e-5)
     >>> result.advantage
-    Interval(value=1, low=0.930301, high=1, confidence=0.95, kind='estimate')
+    Interval(value=1, low=0.930032, high=1, confidence=0.95, kind='estimate')
     >>> f"{result.epsilon_lower:.2f} {result.mu_lower:.2f}"
     '4.18 4.05'
     """
@@ -313,9 +319,10 @@ def audit(
         beyond its interval of 95 % (at any `confidence`).  By default they are an error: a
         forgotten sign would prove 0.  The direction is never changed silently.
     rng : int, Generator or SeedSequence
-        Seed of the order of tied scores, and of the draws of "calibrated".  It is fixed by default:
-        the best of several seeds is no bound.  The order of a tie depends on how many scores of
-        either world lie below and in the tie, too, so that a fixed seed is no fixed order.
+        Seed of the orders of tied scores, and of the draws of "calibrated".  It is fixed by
+        default: the best of several seeds is no bound.  The orders of a tie depend on how many
+        scores of either world lie below and in the tie, too, so that a fixed seed is no fixed
+        order; where scores of both worlds are equal, a bound is the median over 15 orders.
 
     Returns
     -------
@@ -349,15 +356,22 @@ def audit(
     place of a fresh row, as elsewhere in this package.  A bound is 0 where nothing is proved; equal
     scores of both worlds prove nothing, whatever the seed.
 
-    **Accuracy.**  P-values of "simultaneous" are integrals by a trapezoid rule, short of the truth
-    by 1e-12 at most, which is added (those of the advantage are right to 1e-4 of their value, where
-    all scores of a world are beyond the rank); the bounds are rounded down by 1e-7.  With other
-    draws a calibrated bound differs by about a fifteenth of its standard deviation; at 95% the
-    error of one seed has the law Beta(50, 950), 5% give or take 0.7, and that of all seeds is 5%.
+    **Accuracy.**  P-values of "simultaneous" are integrals by a trapezoid rule, to which the
+    difference from the rule with every second node is added where the curve has a corner: of 28,983
+    pairs of counts, p-values below 0.06 were short of the truth by 2e-11 at most, larger ones by
+    4e-4 (those of the advantage are right to 1e-4 of their value, where all scores of a world are
+    beyond the rank); the bounds are rounded down by 1e-7.  With other draws a calibrated bound
+    differs by about a fifteenth of its standard deviation; at 95% the error of one seed has the law
+    Beta(50, 950), 5% give or take 0.7, and that of all seeds is 5%. Of tied scores the median
+    refutes a true claim with at most twice that probability (Markov's inequality, over seeds): with
+    a confidence of 0.975 it is proved to be 5% at most. Of all outcomes of two values, 5 to 15
+    scores in each world, where nothing leaks, 4.1% at most are false claims at 95%; of one order
+    22% were.
 
-    **Cost.**  One sort, two sorted copies of the scores, and 20 to 40 ms; areas, band and measured
-    curve are computed when asked for.  Beyond a confidence of 0.98 "calibrated" takes 20/(1 -
-    confidence) draws: 0.3 s and 30 MB at 0.999, 3 s and 270 MB at 0.9999.
+    **Cost.**  One sort, two sorted copies of the scores, and 20 to 40 ms, or with ties 15 times
+    that; areas, band and measured curve are computed when asked for. Beyond a confidence of 0.98
+    "calibrated" takes 20/(1 - confidence) draws: 0.3 s and 30 MB at 0.999, 3 s and 270 MB at
+    0.9999.
 
     Examples
     --------

@@ -7,8 +7,6 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, get_args
 
 import numpy as np
-import numpy.typing as npt
-from scipy.special import expit, gammaln, logsumexp
 
 from mialeak._arrays import (
     FloatArray,
@@ -25,24 +23,15 @@ from mialeak._results import Kind, as_confidence
 from mialeak.auditing._checks import refuse_other_order, warn_of_columns_as_models
 from mialeak.auditing._documents import shadow_columns, shadow_document, shadow_panel
 from mialeak.auditing._multiple_tests import benjamini_hochberg, holm, hommel
-from mialeak.auditing._shadow_design import BoolArray, Design, design_of, in_pairs
+from mialeak.auditing._shadow_design import BoolArray, Design, readings_of
+from mialeak.auditing._shadow_guesses import AllReadings, Guesses
 from mialeak.auditing._shadow_pairs import ExamplePairs
 
 __all__ = ["ShadowAudit", "shadow_audit"]
 
 Method = Literal["guesses", "rank-pairs", "both"]
-IntArray = npt.NDArray[np.int64]
-
-#: P-values are made at so many epsilons to the unit: bounds are rounded down to them.
-_STEPS = 100
-#: The largest weight of a guess, and the largest sum of weights of all models.
-_WEIGHT, _SUM = 64, 8192
-#: Scores worked on at once.
-_BLOCK = 1 << 22
 #: Standard deviations of fair coins from which scores agree with flags.
 _AGREED = 5.0
-#: What fair coins, or scores that know nothing, do with this probability at most is refused.
-_CHANCE = 1e-6
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -78,7 +67,9 @@ class ShadowAudit(Report):
         As given.
     design : str
         "coins"; "half": each example is in exactly half of the models; "pairs": of two models in a
-        row, or of one and its fellow in the other half of the rows, one has the example.
+        row, or of one and its fellow in the other half of the rows, one has the example.  Of so few
+        examples that fair coins may have put each into half of the models, it is "half", and a
+        p-value is the largest of those for each design that may have made the coins.
     method : str
         As given.
     kind : str
@@ -172,7 +163,7 @@ def shadow_audit(
         coins that are not fair (exact test at 1e-6, of all, of each model and of each example),
         models with the same coins, more examples with the coins of others than chance makes (1e-6),
         scores that point the other way, and rank pairs with exactly half of the models for each
-        example.
+        of several examples.
 
     Warns
     -----
@@ -234,42 +225,35 @@ def shadow_audit(
     require(claim >= 0.0, claim, "claimed_epsilon", "be at least 0")
     values, coins = _tables(scores, members)
     models, examples = values.shape
-    design, odds = design_of(coins), 1.0
-    if design != "coins" and method != "guesses":
+    readings = readings_of(coins)
+    design = readings[0].design
+    # Of one example alone the scores are independent, given its coins.
+    if method != "guesses" and (design == "pairs" or (design == "half" and examples > 1)):
         why = "the scores of different models are then not independent"
         remedy = 'Take method="guesses"'
         unsupported(f"method={method!r}", "with each example in half of the models", why, remedy)
-    if design == "pairs" and (pairs := in_pairs(coins)) is not None:
-        # One row fewer here is one more there: the odds of a coin are those of both models.
-        first, second = pairs
-        values, coins, odds = values[first] - values[second], coins[first], 2.0
-    draws = len(coins)
-    weights = np.ones(draws, np.int64) if design == "half" else _weights(draws)
     values = values if higher_is_member else -values
-    totals = _totals(values, coins, weights, design)
-    is_flat = values.min(axis=0) == values.max(axis=0)  # constant scores are no evidence
+    guesses = [Guesses(values, coins, reading) for reading in readings]
     if models == examples and design == "coins":
-        _warn_of_turned_flags(totals, _totals(values, coins.T, weights, design), weights)
-    _require_direction(totals[~is_flat], weights, higher_is_member=higher_is_member, design=design)
-    totals[is_flat] = 0
+        _warn_of_turned_flags(guesses[0], Guesses(values, coins.T, readings[0]))
+    guesses[0].require_direction(higher_is_member=higher_is_member)
     together, error = (1.0 - level) / examples, 1.0 - level
-    grid = _grid(draws, together, error)
-    tests: list[_Guesses | ExamplePairs] = []
+    tests: list[AllReadings | ExamplePairs] = []
     if method != "rank-pairs":
-        tests.append(_Guesses(weights, totals, draws, design))
+        tests.append(AllReadings(guesses))
     if method != "guesses":
         tests.append(ExamplePairs.of(values, coins))
     share = 1.0 / len(tests)
 
     def bounds(alpha: float) -> FloatArray:
-        reached = np.max([test.bounds(grid, share * alpha) for test in tests], axis=0)
-        return np.asarray(reached / odds)
+        return np.asarray(np.max([test.bounds(error, share * alpha) for test in tests], axis=0))
 
-    p_values = np.min([test.p_values(odds * claim) for test in tests], axis=0) / share
+    p_values = np.min([test.p_values(claim) for test in tests], axis=0) / share
     p_values = np.minimum(p_values, 1.0)
-    provable = max(test.provable(grid, share * together) for test in tests) / odds
+    provable = max(test.provable(error, share * together) for test in tests)
     if provable == 0.0:
-        _warn_of_no_power(models, examples, -np.log2(together) * odds)
+        pair = 2.0 if design == "pairs" else 1.0
+        _warn_of_no_power(models, examples, -np.log2(together) * pair)
     proved, is_plain = holm(p_values, error), method == "guesses"
     # Benjamini and Yekutieli: at this share of the level whatever the dependence.
     shared = error if is_plain else error / float(np.sum(1.0 / np.arange(1.0, examples + 1.0)))
@@ -288,34 +272,6 @@ def shadow_audit(
         design=design,
         method=method,
     )
-
-
-class _Guesses:
-    """The weighted numbers of right guesses of examples."""
-
-    def __init__(self, weights: IntArray, totals: IntArray, models: int, design: Design):
-        self._weights, self._totals, self._models = weights, totals, models
-        self._design: Design = design
-        self._table: FloatArray | None = None
-
-    def p_values(self, epsilon: float) -> FloatArray:
-        """Of the claim, for each example."""
-        grid = np.array([epsilon])
-        return np.asarray(_tails(self._weights, self._models, grid, self._design)[0][self._totals])
-
-    def bounds(self, grid: FloatArray, level: float) -> FloatArray:
-        """The largest epsilon of the grid that an example refutes at this level; 0 for none."""
-        return np.asarray(self._by_total(grid, level)[self._totals])
-
-    def provable(self, grid: FloatArray, level: float) -> float:
-        """The bound of the largest total, of a perfect attack."""
-        return float(self._by_total(grid, level)[-1])
-
-    def _by_total(self, grid: FloatArray, level: float) -> FloatArray:
-        if self._table is None:  # of the one grid
-            self._table = _tails(self._weights, self._models, grid, self._design)
-        refuted = np.count_nonzero(self._table <= level, axis=0)
-        return np.asarray(grid[np.maximum(refuted - 1, 0)])
 
 
 def _tables(scores: Any, members: Any) -> tuple[FloatArray, BoolArray]:
@@ -354,37 +310,12 @@ def _warn_of_no_power(models: int, examples: int, wanted: float) -> None:
     )
 
 
-def _weights(models: int) -> IntArray:
-    """Of guesses by rank of distance: squares, in so many steps that their sum stays small."""
-    steps = int(np.clip(3 * _SUM // models, 1, _WEIGHT))
-    ranks = np.arange(1.0, models + 1.0)
-    return np.ceil(steps * (ranks / models) ** 2).astype(np.int64)
-
-
-def _totals(values: FloatArray, coins: BoolArray, weights: IntArray, design: Design) -> IntArray:
-    """Weighted number of right guesses of each example; with halves, of those guessed in."""
-    models, examples = values.shape
-    totals = np.empty(examples, np.int64)
-    width = max(1, _BLOCK // models)
-    for start in range(0, examples, width):
-        part = slice(start, start + width)
-        scores, flags = values[:, part], coins[:, part]
-        if design == "half":
-            order = np.argsort(scores, axis=0, kind="stable")[models // 2 :]
-            totals[part] = np.take_along_axis(flags, order, axis=0).sum(axis=0)
-            continue
-        distance = scores - np.median(scores, axis=0)
-        right = (distance > 0.0) == flags
-        order = np.argsort(np.abs(distance), axis=0, kind="stable")
-        totals[part] = weights @ np.take_along_axis(right, order, axis=0)
-    return totals
-
-
-def _warn_of_turned_flags(totals: IntArray, turned: IntArray, weights: IntArray) -> None:
+def _warn_of_turned_flags(guesses: Guesses, turned: Guesses) -> None:
     """Warn where scores agree with the transposed flags of a square, and not with its flags."""
-    spread = 0.5 * np.sqrt(totals.size * np.sum(np.square(weights, dtype=np.float64)))
+    weights, size = guesses.weights, guesses.totals.size
+    spread = 0.5 * np.sqrt(size * np.sum(np.square(weights, dtype=np.float64)))
     given, other = (
-        (each.sum() - 0.5 * each.size * weights.sum()) / spread for each in (totals, turned)
+        (each.totals.sum() - 0.5 * size * weights.sum()) / spread for each in (guesses, turned)
     )
     if abs(given) < _AGREED < other:
         warnings.warn(
@@ -393,53 +324,3 @@ def _warn_of_turned_flags(totals: IntArray, turned: IntArray, weights: IntArray)
             "both as models by examples",
             stacklevel=3,
         )
-
-
-def _require_direction(
-    totals: IntArray, weights: IntArray, *, higher_is_member: bool, design: Design
-) -> None:
-    """Refuse scores that are right less often than coins, beyond chance (Hoeffding)."""
-    if not totals.size:
-        return
-    largest = weights.sum() // 2 if design == "half" else weights.sum()
-    short = 0.5 * largest - totals.mean()
-    spread = np.sum(np.square(weights, dtype=np.float64)) / (4.0 if design == "half" else 1.0)
-    if short > 0.0 and np.exp(-2.0 * totals.size * short**2 / spread) <= _CHANCE:
-        rule = (
-            f"tend to be {'larger' if higher_is_member else 'smaller'} for members with "
-            f"higher_is_member={higher_is_member}; {totals.mean() / largest:.1%} of the guesses, "
-            "by weight, are right"
-        )
-        remedy = (
-            "Decide the direction from what a score is (a loss is smaller for members), then pass "
-            f"higher_is_member={not higher_is_member}"
-        )
-        invalid("scores", rule, remedy=remedy)
-
-
-def _grid(models: int, together: float, each: float) -> FloatArray:
-    """Epsilons up to what all right guesses prove of one example by itself."""
-    share = float(np.exp(np.log(max(together, each)) / models))
-    most = max(np.log(share) - np.log1p(-share), 0.0)
-    return np.asarray(np.arange(int(most * _STEPS) + 2.0) / _STEPS)
-
-
-def _tails(weights: IntArray, models: int, grid: FloatArray, design: Design) -> FloatArray:
-    """P(total >= t) for each epsilon (rows) and t."""
-    if design == "half":
-        half = models // 2
-        right = np.arange(half + 1.0)
-        logs = 2.0 * (gammaln(half + 1.0) - gammaln(right + 1.0) - gammaln(half - right + 1.0))
-        logs = logs + 2.0 * grid[:, None] * right
-        law = np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
-    else:
-        total, reached = int(weights.sum()), 0
-        law = np.zeros((grid.size, total + 1))
-        law[:, 0] = 1.0
-        right, wrong = expit(grid)[:, None], expit(-grid)[:, None]
-        for weight in weights.tolist():
-            old = law[:, : reached + 1].copy()
-            law[:, : reached + 1] *= wrong
-            law[:, weight : weight + reached + 1] += right * old
-            reached += weight
-    return np.asarray(np.minimum(np.cumsum(law[:, ::-1], axis=1)[:, ::-1], 1.0))

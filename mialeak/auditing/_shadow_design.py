@@ -1,9 +1,13 @@
-"""The coins of shadow models: fair ones, half of the models, or pairs of opposite models."""
+"""The coins of shadow models: fair ones, half of the models, or pairs of opposite models.
+
+Of few examples fair coins may put each into half of the models by chance, so that the coins do not
+show which design made them.  All designs that may have done so are then returned.
+"""
 
 from __future__ import annotations
 
 import warnings
-from typing import Literal
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +15,7 @@ from scipy.special import bdtr, gammaln, pdtrc
 
 from mialeak._arrays import invalid
 
-__all__ = ["BoolArray", "Design", "design_of", "in_pairs"]
+__all__ = ["BoolArray", "Design", "Reading", "readings_of"]
 
 Design = Literal["coins", "half", "pairs"]
 BoolArray = npt.NDArray[np.bool_]
@@ -20,20 +24,35 @@ BoolArray = npt.NDArray[np.bool_]
 _CHANCE = 1e-6
 
 
-def design_of(coins: BoolArray) -> Design:
-    """Whether coins are fair, or a random half of the models; others are refused."""
+class Reading(NamedTuple):
+    """A design that may have made the coins."""
+
+    design: Design
+    #: For pairs: the rows of models, and of those with the opposite coins.
+    pairs: tuple[slice, slice] | None = None
+
+
+def readings_of(coins: BoolArray) -> list[Reading]:
+    """The designs that may have made the coins; other coins are refused.
+
+    More than one only if each example is in half of the models, and so few examples are that it
+    may be chance.
+    """
     models, examples = coins.shape
     by_example = coins.sum(axis=0)
     if models > 1 and len(np.unique(np.packbits(coins, axis=1), axis=0)) < models and examples > 40:
         rule = "have coins of its own for each model; two models have the same"
         invalid("members", rule, remedy="Pass one model for each draw of the coins")
     is_half = models % 2 == 0 and bool((2 * by_example == models).all())
-    _refuse_copies(coins, is_half=is_half)
-    if is_half and models > 2 and in_pairs(coins) is not None:
-        return "pairs"
+    pairs = [Reading("pairs", each) for each in _pairs(coins)] if is_half and models > 2 else []
+    # Coins of fair draws are opposite in all pairs with probability 2^-(half of their number).
+    is_paired = bool(pairs) and coins.size >= 2 * -np.log2(_CHANCE)
+    _refuse_copies(coins, is_half=is_half, is_paired=is_paired)
+    if is_paired:
+        return pairs
     half = gammaln(models + 1.0) - 2.0 * gammaln(0.5 * models + 1.0) - models * np.log(2.0)
     if is_half and examples * half <= np.log(_CHANCE):
-        return "half"
+        return [Reading("half"), *pairs]
     by_model = coins.sum(axis=1)
     tests = [(coins.sum(), coins.size, "all coins")]
     tests += [(by_model[np.argmax(np.abs(2 * by_model - examples))], examples, "a model")]
@@ -58,10 +77,10 @@ def design_of(coins: BoolArray) -> Design:
                 f"the bounds have no proof for so few examples as {examples}.{turned}",
                 stacklevel=3,
             )
-    return "coins"
+    return [Reading("half"), *pairs, Reading("coins")] if is_half else [Reading("coins")]
 
 
-def _refuse_copies(coins: BoolArray, *, is_half: bool) -> None:
+def _refuse_copies(coins: BoolArray, *, is_half: bool, is_paired: bool) -> None:
     """Refuse examples with the coins of others, of which chance makes so many pairs seldom.
 
     The number of pairs with equal coins is nearly Poisson's; its mean is that of coins of their
@@ -73,9 +92,8 @@ def _refuse_copies(coins: BoolArray, *, is_half: bool) -> None:
     equal = 0.5 * float(times @ (times - 1.0))
     logs = -models * np.log(2.0)
     if is_half:
-        pairs = models > 2 and in_pairs(coins) is not None
         half = gammaln(models + 1.0) - 2.0 * gammaln(0.5 * models + 1.0)
-        logs = 0.5 * logs if pairs else -half
+        logs = 0.5 * logs if is_paired else -half
     expected = 0.5 * examples * (examples - 1.0) * float(np.exp(logs))
     if equal <= 1.5 * expected or pdtrc(equal - 1.0, expected) > _CHANCE:
         return
@@ -90,14 +108,15 @@ def _refuse_copies(coins: BoolArray, *, is_half: bool) -> None:
     invalid("members", rule, remedy=remedy)
 
 
-def in_pairs(coins: BoolArray) -> tuple[slice, slice] | None:
-    """The rows of models, and of those with the opposite coins; None if there are no such pairs."""
+def _pairs(coins: BoolArray) -> list[tuple[slice, slice]]:
+    """The rows of models and of those with the opposite coins: neighbours, or halves of the rows.
+
+    All pairings that the coins allow.
+    """
     half = len(coins) // 2
     neighbours, halves = (slice(0, None, 2), slice(1, None, 2)), (slice(half), slice(half, None))
-    # Coins of fair draws are opposite in all pairs with probability 2^-(half of their number).
-    if coins.size < 2 * -np.log2(_CHANCE):
-        return None
-    for first, second in (neighbours, halves):
-        if (coins[first] != coins[second]).all():
-            return first, second
-    return None
+    return [
+        (first, second)
+        for first, second in (neighbours, halves)
+        if (coins[first] != coins[second]).all()
+    ]

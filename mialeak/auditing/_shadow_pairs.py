@@ -17,6 +17,7 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray
 from mialeak._numerics.order import IntArray
 from mialeak._numerics.rank_tests import Pairs, PairTest, indistinguishable, pair_shares
+from mialeak.auditing._shadow_guesses import epsilons
 
 __all__ = ["ExamplePairs"]
 
@@ -82,8 +83,12 @@ class ExamplePairs:
             scaled = -np.expm1(np.log1p(-np.minimum(p, 1.0)) / self.shares)
         return self._over_tests(scaled, 1.0, np.minimum)
 
-    def bounds(self, grid: FloatArray, level: float) -> FloatArray:
-        """The largest epsilon of the grid that an example refutes at this level; 0 for none."""
+    def bounds(self, most: float, level: float) -> FloatArray:
+        """The largest epsilon that an example refutes at this level; 0 for none.
+
+        `most` is the largest level of all that are asked for.
+        """
+        grid = epsilons(self.models, most)
         levels = -np.expm1(np.log1p(-level) * self.shares)
         every = np.arange(self.shares.size)
         which = every[self._each(np.full(every.size, grid[0]), every) <= levels]
@@ -96,12 +101,12 @@ class ExamplePairs:
         reached[which] = grid[low]
         return self._over_tests(reached, 0.0, np.maximum)
 
-    def provable(self, grid: FloatArray, level: float) -> float:
+    def provable(self, most: float, level: float) -> float:
         """The largest bound of an attack whose scores of *in* all lie above those of *out*."""
         sizes = np.unique(self.n_in)
         hits = np.stack([sizes, self.models - sizes])[:, None]
         hits = np.broadcast_to(hits, (2, len(_ranks(self.models)), sizes.size))
-        return float(self._made(hits, sizes, self.models).bounds(grid, level).max())
+        return float(self._made(hits, sizes, self.models).bounds(most, level).max())
 
     def _each(self, epsilon: FloatArray, which: IntArray) -> FloatArray:
         """P-value of each of these tests at an epsilon of its own."""

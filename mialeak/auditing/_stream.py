@@ -61,6 +61,9 @@ class AuditStream(Report):
         Canaries so far.
     n_proved : int
         Canaries after which the bound was last raised.
+    provable_epsilon : float
+        The bound if each guess were right, and made at the largest distance: no attack on so many
+        canaries proves more.
 
     Raises
     ------
@@ -172,6 +175,16 @@ class AuditStream(Report):
     def epsilon_lower(self) -> float:
         """What is proved so far."""
         return max(self._steps, 0) / _STEPS
+
+    @property
+    def provable_epsilon(self) -> float:
+        """What no attack on so many canaries exceeds."""
+        sides = np.array([self.n_canaries, self._members, self.n_canaries - self._members])
+        right = np.broadcast_to(sides[:, None, None], (3, 1, _FAR.size)).astype(np.float64)
+        steps, wrong = self._steps, np.zeros_like(right)
+        while self._reached((steps + 1) / _STEPS, right, wrong) is not None:
+            steps += 1
+        return max(steps, 0) / _STEPS
 
     def update(self, scores: Any, member: Any) -> float:
         """Take in canaries, and report what is proved.

@@ -82,7 +82,7 @@ def run_stream(
 
     `name` is that of the flags.
     """
-    from mialeak._report.text import at_most
+    from mialeak._report.text import at_least, at_most
     from mialeak.auditing import one_run_audit
 
     _refuse_delta(options, "--stream")
@@ -109,8 +109,8 @@ def run_stream(
         verdict += f" It was after {exceeded:,} canaries."
     undecided = False
     if watched is not None and not (limit is not None and over and claim is None):
-        reached = _follow(2.0 * member - 1.0, member, options.confidence, None)[0].epsilon_lower
-        reach = f"of so many canaries even a perfect attack proves {at_most(reached)}"
+        reached = stream.provable_epsilon
+        reach = f"of so many canaries even a perfect attack proves at most {at_least(reached)}"
         if limit is not None and not over and reached <= limit:
             undecided = True
             verdict += f" But this gate cannot fail: {reach}."

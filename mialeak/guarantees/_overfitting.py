@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mialeak._arrays import FloatArray, as_float, as_scores, as_share
-from mialeak._numerics.order import Order
+from mialeak._numerics.order import Order, over_orders
 from mialeak._numerics.rank_tests import Curves, Pairs
 from mialeak._results import Kind, Result
 from mialeak.guarantees._guarantees import positive
@@ -100,11 +100,15 @@ def overfitting_security_bound(
     gamma = float(positive(as_float(gamma, "gamma"), "gamma"))
     level = as_share(confidence, "confidence")
     order = Order.of(inside, outside, higher_is_member=False, rng=0)
-    pairs = Pairs.of(order, 1.0 - level)
-    proved = max(
-        pairs.tail(True).bound(_excess(gamma), 1.0),
-        pairs.tail(False).bound(_excess_mirrored(gamma), 1.0),
-    )
+
+    def bound(one: Order) -> float:
+        pairs = Pairs.of(one, 1.0 - level)
+        return max(
+            pairs.tail(True).bound(_excess(gamma), 1.0),
+            pairs.tail(False).bound(_excess_mirrored(gamma), 1.0),
+        )
+
+    proved = over_orders(order, bound)
     threshold, measured = _best_threshold(np.sort(inside), np.sort(outside), gamma)
     factor = max(1.0, 1.0 / gamma)
     upper = min(factor * (1.0 - proved), 1.0)

@@ -139,10 +139,10 @@ class ParameterRecorder:
             final = None if value.grad is None else value.grad.detach().to_dense()
             if before is not None and final is not None:
                 factors.append(self._factor(name, before, final, factors))
-            gradient = final if before is None else before
-            if gradient is None:
+            if final is None:  # no backward since zero_grad(): the step leaves the parameter out
                 parts.append(np.zeros(value.numel()))
                 continue
+            gradient = final if before is None else before
             parts.append(as_array(gradient.flatten()).astype(np.float64) / scale)
         self._refuse_scaled(factors)
         self._gradients.append(np.concatenate(parts))
