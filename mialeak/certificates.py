@@ -25,7 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import MAX_COUNT, invalid, unsupported
-from mialeak._files.states import write_whole
+from mialeak._files.states import as_paths, write_whole
 from mialeak._results import Kind, Result
 from mialeak._version import __version__
 from mialeak.discrete import max_leakage
@@ -237,7 +237,7 @@ class Certificate:
         checks += [
             _check_of(here, there) for here, there in zip(stated_numbers, computed, strict=True)
         ]
-        for path in inputs:
+        for path in as_paths(inputs, "inputs"):
             named = salted_hash(path, content["salt"]) in content["inputs"].values()
             text = f"{Path(path).name}: {'an' if named else 'not an'} input of the report"
             checks.append(Check("inputs", named, text))
@@ -269,7 +269,7 @@ def certify(report: TableReport, *, inputs: Iterable[str | os.PathLike[str]] = (
     Raises
     ------
     TypeError
-        If `report` is no report on a table.
+        If `report` is no report on a table, or `inputs` one path.
     ValueError
         For margins, strata, a panel or persons with several rows, whose answers follow from more
         than the sizes of cells.
@@ -315,7 +315,7 @@ def certify(report: TableReport, *, inputs: Iterable[str | os.PathLike[str]] = (
     sizes = report.cell_counts if register is None else register.register_cells
     salt = secrets.token_hex(16)
     hashes: dict[str, str] = {}
-    for path in map(Path, inputs):
+    for path in map(Path, as_paths(inputs, "inputs")):
         name = path.name if path.name not in hashes else f"{path.name} ({len(hashes) + 1})"
         hashes[name] = salted_hash(path, salt)
     return Certificate(_content(question, np.asarray(sizes, np.int64), salt, hashes))
@@ -463,9 +463,9 @@ def _counts_of(content: Mapping[str, Any]) -> npt.NDArray[np.int64]:
     total, question = sum(map(int.__mul__, sizes, cells)), content["question"]
     if sum(cells) > _MOST_CELLS or total > MAX_COUNT:
         invalid("certificate", f"have at most {_MOST_CELLS:,} cells and 2**53 rows")
-    if question["population"] != _REGISTER and total != question["rows"]:
-        rule = f"have the rows of its counts, {total:,}"
-        invalid("certificate", rule, value=question["rows"])
+    rows = question["rows"]
+    if rows > total or (rows < total and question["population"] != _REGISTER):
+        invalid("certificate", f"have the rows of its counts, {total:,}", value=rows)
     return np.repeat(np.array(sizes, np.int64), np.array(cells, np.int64))
 
 
@@ -488,7 +488,7 @@ def _agree(stated: dict[str, Any], computed: dict[str, Any]) -> bool:
     """Whether two estimates are the same but for rounding."""
     try:
         numbers = [float.fromhex(stated[name]) for name in _ENDS]
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, OverflowError):
         return False
     there = [float.fromhex(computed[name]) for name in _ENDS]
     near = all(abs(a - b) <= _SAME_ESTIMATE * abs(b) for a, b in zip(numbers, there, strict=True))

@@ -177,6 +177,7 @@ FORGERIES = {
         value=(float.fromhex(c["numbers"][1]["value"]) * 0.9999).hex()
     ),
     "the decimal of the estimate": lambda c: c["numbers"][1].update(decimal="0.01 (0 to 0.02)"),
+    "an estimate that overflows": lambda c: c["numbers"][1].update(value="1" * 400),
     "an estimate in words": lambda c: c["numbers"][1].update(value="low"),
     "the kind": lambda c: c["numbers"][1].update(kind="exact"),
     "a number left out": lambda c: c["numbers"].pop(),
@@ -324,3 +325,25 @@ def test_the_question_states_which_columns_were_recoded():
     assert certify(report).content["question"]["columns"] == ["age (recoded)", "sex"]
     assert certify(report).verify().holds
     assert certify(table_leakage(frame)).content["question"]["columns"] == ["age", "sex"]
+
+
+def test_one_path_is_no_list_of_inputs(tmp_path):
+    """Its characters were opened."""
+    path = tmp_path / "table.csv"
+    path.write_text("a")
+    report = small_report()
+    for one in (path, str(path)):
+        with pytest.raises(TypeError, match=r"inputs must be a list of paths, not .*Pass \[path\]"):
+            certify(report, inputs=one)
+        with pytest.raises(TypeError, match="inputs must be a list of paths"):
+            certify(report).verify(inputs=one)
+
+
+def test_a_release_of_a_register_has_no_more_rows_than_people(tmp_path):
+    register = {"sex": ["f", "m"] * 100, "age": [20, 30, 40, 50] * 50}
+    sample = {name: values[:40] for name, values in register.items()}
+    certificate = certify(table_leakage(sample, population=register))
+    assert certificate.verify().holds
+    path = forged(certificate, lambda c: c["question"].update(rows=201), tmp_path)
+    with pytest.raises(ValueError, match="certificate must have the rows of its counts, 200"):
+        Certificate.load(path).verify()

@@ -374,3 +374,49 @@ def test_the_search_for_an_epsilon_needs_no_delta_that_is_not_resolved(direction
         delta = many.delta(epsilon, direction=direction)
         assert delta < bound < 25 * delta
         assert many._delta_down_to(0.1 * delta, epsilon, direction) == delta
+
+
+@pytest.mark.parametrize("count", [1500, 2000])
+def test_answers_whose_epsilons_sum_to_more_than_the_least_number(count):
+    """The false-positive rates underflow: delta was 5 % too large, epsilon infinite."""
+    curve = compose(PiecewiseTradeOff.from_epsilon(1.0), counts=count)
+    assert curve.method == "atoms"
+    with mp.workdps(40):
+        p = 1 / (1 + mp.exp(-1))
+        law = [mp.binomial(count, k) * p**k * (1 - p) ** (count - k) for k in range(count + 1)]
+        for epsilon in (300.0, 690.0, 0.46 * count, 0.5 * count, 0.7 * count):
+            first = int((epsilon + count) // 2) + 1
+            terms = zip(law[first:], law[: count - first + 1][::-1], strict=True)
+            truth = float(sum(a - mp.exp(epsilon) * b for a, b in terms))
+            for direction in ("in", "out"):
+                assert curve.delta(epsilon, direction=direction) == pytest.approx(truth, rel=1e-12)
+                if truth < 0.99:
+                    least = curve.epsilon(truth, direction=direction)
+                    assert least == pytest.approx(epsilon, rel=1e-12)
+    assert curve.power(0.0) == 0.0
+    assert curve.epsilon(0.0) == pytest.approx(count, rel=1e-12)
+
+
+def test_many_answers_have_the_error_that_is_stated_and_take_no_time():
+    """Zeros at the ends were convolved: 10 s; the error was that of one release."""
+    start = time.process_time()
+    curve = compose(PiecewiseTradeOff.from_epsilon(0.01), counts=30_001)
+    assert time.process_time() - start < 1.0  # 0.02 s; it was 1.5 s
+    with mp.workdps(40):
+        # P(k heads) in, less that out: C(n, k) 2 sinh(x (k - n/2)) / (2 cosh(x/2))^n.
+        x, count = mp.mpf(0.01), 30_001
+        weight, truth = mp.binomial(count, count // 2 + 1) / (2 * mp.cosh(x / 2)) ** count, 0
+        for k in range(count // 2 + 1, count // 2 + 2000):
+            truth += weight * 2 * mp.sinh(x * (2 * k - count) / 2)
+            weight *= mp.mpf(count - k) / (k + 1)
+        truth = float(truth)
+    assert abs(curve.advantage / truth - 1.0) < curve.error < 1e-11
+    assert curve.error > 1e-12
+
+
+def test_gaussian_curves_of_any_mu_merge():
+    """mu^2 was 0, or overflowed."""
+    tiny = compose(GaussianTradeOff(3e-170), GaussianTradeOff(4e-170))
+    assert tiny.advantage == pytest.approx(GaussianTradeOff(5e-170).advantage, rel=1e-14)
+    large = compose(GaussianTradeOff(1e160), counts=4)
+    assert (large.advantage, large.curves[0].mu) == (1.0, pytest.approx(2e160))

@@ -61,7 +61,7 @@ def test_moments_of_tables_without_their_tails_are_whole_sums(theta):
         log_p = -0.5 * (place / sigma) ** 2
         p = np.exp(log_p) / np.exp(log_p).sum()
         made.append((p, (place - 0.5) / sigma**2))
-    loss = ComposedLoss([(AtomLoss(p, ratio, (0.0, 0.0)), 2) for p, ratio in made])
+    loss = ComposedLoss([(AtomLoss(np.log(p), ratio, (0.0, 0.0)), 2) for p, ratio in made])
     ((table, _),) = loss._merged
     assert table._log_p.shape == (3, 141)
     t = np.linspace(0.05, 2.5, 12)

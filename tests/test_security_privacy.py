@@ -266,3 +266,26 @@ def test_the_noise_of_sampled_steps_where_grids_refuse():
     # By the central limit theorem for small rates: worlds are mu apart.
     mu = 5e-4 * np.sqrt(200.0 * 2.0 * np.expm1(4.0 / noise**2))
     assert 0.2 < (2.0 * stats.norm.cdf(mu / 2.0) - 1.0) / 0.01 < 2.0
+
+
+@pytest.mark.parametrize("leakage", [1e-300, 1e-15, 1e-9, 1e-3])
+def test_small_leakages_of_several_releases_have_their_epsilon(leakage):
+    """At 1e-15 it was 15 % too large, at 1e-300 there was none."""
+    for steps in (2, 3, 10):
+        epsilon = epsilon_for_leakage(leakage, steps=steps)
+        # To first order: epsilon times the mean distance of the number of heads from a half.
+        heads = np.arange(steps + 1)
+        mean = np.abs(heads - steps / 2.0) @ stats.binom.pmf(heads, steps, 0.5)
+        assert epsilon * mean == pytest.approx(leakage, rel=max(1e-12, 10 * leakage))
+
+
+def test_searches_without_an_answer_are_refused_in_words():
+    with pytest.raises(ValueError, match="leakage must be 0, or above 1e-12"):
+        noise_multiplier_for_leakage(1e-15, steps=3, rate=0.9)
+    with pytest.raises(ValueError, match="attack must have a power that float64 sets apart"):
+        noise_multiplier_for_leakage(attack=(0.3, 0.3 + 1e-15))
+    with pytest.raises(ValueError, match="attack must have a false-positive rate above 0"):
+        noise_multiplier_for_leakage(attack=(0.0, 0.3))
+    for function in (noise_multiplier_for_leakage, epsilon_for_leakage):
+        with pytest.raises(ValueError, match="attack must have a power below 1"):
+            function(attack=(1.0, 1.0))

@@ -183,3 +183,25 @@ def test_protected_counts_compose_as_sums_over_all_outcomes():
                 one, other = (inside, out) if direction == "in" else (out, inside)
                 truth += max(one - math.exp(at) * other, 0.0)
             assert curve.delta(at, direction=direction) == pytest.approx(truth, abs=1e-14)
+
+
+@pytest.mark.parametrize("delta", [0.0, 1e-3])
+def test_ratios_of_outcomes_that_underflow_survive_json(delta):
+    """Their probabilities are 0 in the file, and epsilon was infinite."""
+    for curve in (
+        PiecewiseTradeOff.from_epsilon(800.0, delta),
+        compose(PiecewiseTradeOff.from_epsilon(1.0, delta / 1e3), counts=1500),
+    ):
+        read = again(curve)
+        for direction in DIRECTIONS:
+            for lost in (delta, 0.01, 0.5):
+                epsilon = float(curve.epsilon(lost, direction=direction))
+                assert read.epsilon(lost, direction=direction) == epsilon
+                assert read.delta(epsilon, direction=direction) == pytest.approx(
+                    float(curve.delta(epsilon, direction=direction)), rel=1e-9
+                )
+    content = PiecewiseTradeOff.from_epsilon(800.0).to_dict()
+    assert "log_ratio" not in PiecewiseTradeOff.from_epsilon(600.0).to_dict()
+    for ratio in ([800.0], [800.0, 1.0], [600.0, -800.0], [-800.0, 800.0], "many"):
+        with pytest.raises(ValueError, match="log_ratio"):
+            TradeOff.from_dict({**content, "log_ratio": ratio})

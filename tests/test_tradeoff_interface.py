@@ -85,6 +85,13 @@ def test_parameters_out_of_range_are_refused(make, message):
         make()
 
 
+def test_a_kind_that_is_none_is_refused():
+    """It was taken, and a composition failed without a reason."""
+    for make in (GaussianTradeOff, LaplaceTradeOff, PiecewiseTradeOff.from_epsilon):
+        with pytest.raises(ValueError, match='kind must be "exact", "bound"'):
+            make(1.0, kind="guess")
+
+
 def test_a_base_that_is_no_curve_is_refused():
     with pytest.raises(TypeError, match="base must be a TradeOff, not float"):
         SubsampledTradeOff(0.5, 0.5)

@@ -364,3 +364,60 @@ def test_outcomes_that_one_world_rules_out_stay_apart_when_merged():
     direct = PiecewiseTradeOff.from_laws(*pairs)
     grid = np.linspace(0, 1, 101)
     np.testing.assert_allclose(twice.power(grid), direct.power(grid), atol=1e-15)
+
+
+def test_epsilon_is_infinite_where_an_outcome_is_impossible_in_one_world():
+    """An end of the curve of height 0 was -0, and epsilon NaN."""
+    ruled_out = PiecewiseTradeOff.from_laws([0.5, 0.4, 0.1], [0.6, 0.4, 0.0])
+    steep = PiecewiseTradeOff.from_laws([0.5, 0.5], [1e-3, 1.0 - 1e-3])
+    for count in range(1, 121, 7):
+        both = ruled_out
+        for _ in range(count):
+            both = both.compose(steep)
+        assert both.epsilon(0.01, direction="out") == np.inf
+        assert both.epsilon(0.1001, direction="out") < np.inf
+
+
+@pytest.mark.parametrize("epsilon", [1e-13, 1e-6, 1e-3, 0.3])
+def test_small_epsilons_have_all_digits_of_their_advantage(epsilon):
+    """Of 1e-6 ten digits were right; composed, the stated error was 1e-14."""
+    curve = PiecewiseTradeOff.from_epsilon(epsilon)
+    assert curve.advantage == pytest.approx(math.tanh(epsilon / 2.0), rel=1e-15)
+    p = Fraction(curve.vertices.power[1])
+    ratio = Fraction(math.expm1(epsilon)) + 1
+    other = p / ratio
+    # Three independent answers: the majority's.
+    law_in = [p**k * other ** (3 - k) for k in range(4)]
+    total = (p + other) ** 3
+    truth = sum(
+        math.comb(3, k) * max(law_in[k] - law_in[3 - k], Fraction(0)) / total for k in range(4)
+    )
+    triple = curve.compose(curve).compose(curve)
+    assert triple.advantage == pytest.approx(float(truth), rel=2e-15)
+
+
+@pytest.mark.parametrize("slope", [20.0, 32.0, 40.0, 600.0])
+def test_samples_of_nearly_all_rows_keep_the_smallest_ratios(slope):
+    """log1p(rate expm1(slope)) lost them: an epsilon at rate 1 was infinite, or too small."""
+    rare = 0.5 * math.exp(-slope)
+    curve = PiecewiseTradeOff.from_laws([0.5, 0.5], [1.0 - rare, rare])
+    for rate in (0.5, 0.999, 1.0 - 1e-12, 1.0):
+        truth = -math.log((1.0 - rate) + rate * math.exp(-slope))
+        sampled = curve.subsample(rate).epsilon(0.0, direction="out")
+        assert sampled == pytest.approx(truth, rel=1e-14)
+
+
+@pytest.mark.parametrize("epsilon", [600.0, 740.0, 800.0, 3000.0])
+def test_answers_with_an_epsilon_beyond_the_least_number(epsilon):
+    """Probabilities of e^-epsilon underflow: the curve was that of a release that shows all."""
+    curve = PiecewiseTradeOff.from_epsilon(epsilon)
+    assert (curve.power(0.0), curve.fnr(0.0), curve.fpr(1.0)) == (0.0, 1.0, 1.0)
+    for direction in ("in", "out"):
+        assert curve.epsilon(0.0, direction=direction) == epsilon
+        assert curve.delta(epsilon + 1.0, direction=direction) == 0.0
+        for short in (0.01, 1.0, 5.0):
+            delta = curve.delta(epsilon - short, direction=direction)
+            assert delta == pytest.approx(-math.expm1(-short), rel=1e-11)
+            again = curve.epsilon(delta, direction=direction)
+            assert again == pytest.approx(epsilon - short, rel=1e-13)
+    assert curve.epsilon(0.5) == pytest.approx(epsilon - math.log(2.0), rel=1e-14)

@@ -9,22 +9,33 @@ from __future__ import annotations
 import json
 import os
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 
+from mialeak._arrays import invalid
 from mialeak._files.arrays import DAMAGED, ZIP, archived, one_line
 from mialeak._files.memory import Memory, TooLarge
 
-__all__ = ["read_state", "write_state", "write_whole"]
+__all__ = ["as_paths", "read_state", "write_state", "write_whole"]
 
 #: The name of the header among the arrays of a state.
 _HEADER = "header"
 
 #: What to do with a state that does not fit into memory.
 _CURE = "If its size is no surprise, free memory"
+
+
+def as_paths(
+    inputs: Iterable[str | os.PathLike[str]], name: str
+) -> Iterable[str | os.PathLike[str]]:
+    """Several paths; one is refused, since it would be taken as a list of its characters."""
+    if isinstance(inputs, (str, bytes, os.PathLike)):
+        rule = f"be a list of paths, not the path {os.fspath(inputs)!r}"
+        invalid(name, rule, remedy="Pass [path]", error=TypeError)
+    return inputs
 
 
 def write_whole(path: str | os.PathLike[str], write: Callable[[BinaryIO], object]) -> None:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, first_index, invalid
 
-__all__ = ["Corners", "Side", "between", "corners_of_atoms", "corners_of_points"]
+__all__ = ["Corners", "Side", "between", "corners_of_atoms", "corners_of_points", "log_tail"]
 
 #: A corner may lie this far, relative to the neighbouring coordinates, below the chord of its
 #: neighbours: the rounding error of cumulated sums and of the chord.
@@ -25,6 +25,10 @@ _ROUNDING = 2.0**-48
 _RUN = 32
 #: Above this, e^epsilon may overflow and is not computed.
 _LARGE = 700.0
+#: Below this log slope 1 - rate + rate e^slope is a sum without cancellation.
+_STEEP = 0.5
+#: Probabilities below this may be rounded to multiples of the least number, or to 0.
+_TINY = 1e-290
 
 
 class Corners(NamedTuple):
@@ -37,6 +41,17 @@ class Corners(NamedTuple):
     gap: FloatArray
     log_slope: FloatArray
 
+    def probabilities(self) -> tuple[FloatArray, FloatArray]:
+        """``(p_out, p_in)`` of the segments.
+
+        A probability is a difference of the smaller coordinate, which is more accurate.
+        """
+        fpr, power, tnr, fnr, _, _ = self
+        return (
+            np.where(fpr[1:] < 0.5, np.diff(fpr), tnr[:-1] - tnr[1:]),
+            np.where(power[1:] < 0.5, np.diff(power), fnr[:-1] - fnr[1:]),
+        )
+
     def subsampled(self, rate: float) -> Corners:
         """The corners of ``rate * power + (1 - rate) * fpr``."""
         complement = 1.0 - rate
@@ -44,9 +59,12 @@ class Corners(NamedTuple):
         fnr = rate * self.fnr + complement * self.tnr
         slope = self.log_slope
         with np.errstate(divide="ignore"):
-            low = np.log1p(rate * np.expm1(np.minimum(slope, _LARGE)))
+            near = np.log1p(rate * np.expm1(np.clip(slope, -_STEEP, _LARGE)))
+            low = np.log(complement + rate * np.exp(np.minimum(slope, 0.0)))
+            # With all rows the ratio is the slope itself, also where e^slope underflows.
+            low = slope if complement == 0.0 else low
             high = slope + np.log(rate) if rate > 0.0 else low
-        log_slope = np.where(slope > _LARGE, high, low)
+        log_slope = np.where(slope > _LARGE, high, np.where(slope < -_STEEP, low, near))
         return Corners(self.fpr, power, self.tnr, fnr, rate * self.gap, log_slope)
 
 
@@ -134,12 +152,13 @@ def _sums(terms: FloatArray) -> FloatArray:
 class Side:
     """One direction of a curve: ``delta(eps) = max over i of gap_i - (e^eps - 1) cost_i``.
 
-    `cost` and `gap` are arrays over corners.  `level`, ascending, is an array over segments: the
-    -epsilon at which the two ends tie.  `last` is the epsilon at delta = 0: the largest log ratio,
-    outcomes whose probability underflows included.
+    `cost`, its logarithm, which does not underflow, and `gap` are arrays over corners.  `level`,
+    ascending, is an array over segments: the -epsilon at which the two ends tie.  `last` is the
+    epsilon at delta = 0: the largest log ratio, outcomes whose probability underflows included.
     """
 
     cost: FloatArray
+    log_cost: FloatArray
     gap: FloatArray
     level: FloatArray
     last: float
@@ -150,18 +169,21 @@ class Side:
         slope = corners.log_slope
         if direction == "in":
             last = np.inf if corners.power[0] > 0.0 else max(float(slope[0]), 0.0)
-            return cls(corners.fpr, corners.gap, -slope, last)
+            log_cost = log_tail(corners.fpr, corners.probabilities()[1], -slope)
+            return cls(corners.fpr, log_cost, corners.gap, -slope, last)
         cost, gap, level = corners.fnr[::-1], corners.gap[::-1], slope[::-1]
+        log_cost = log_tail(cost, corners.probabilities()[0][::-1], level)
         # Corners with power = 1 have cost 0; only the last, of least fpr, can be the maximum.
-        start = int(np.searchsorted(cost, 0.0, side="right")) - 1
-        return cls(cost[start:], gap[start:], level[start:], max(-float(slope[-1]), 0.0))
+        start = int(np.searchsorted(log_cost, -np.inf, side="right")) - 1
+        last = max(-float(slope[-1]), 0.0)
+        return cls(cost[start:], log_cost[start:], gap[start:], level[start:], last)
 
     @cached_property
     def _tied(self) -> FloatArray:
         """Delta at which the ends of each segment tie, ascending."""
-        cost, gap = self.cost[:-1], self.gap[:-1]
+        cost, log_cost, gap = self.cost[:-1], self.log_cost[:-1], self.gap[:-1]
         with np.errstate(divide="ignore", over="ignore", invalid="ignore"):
-            penalty = np.where(cost > 0.0, np.exp(np.log(cost) - self.level) - cost, 0.0)
+            penalty = np.where(log_cost > -np.inf, np.exp(log_cost - self.level) - cost, 0.0)
         return np.maximum.accumulate(gap - penalty)
 
     def delta(self, epsilon: FloatArray) -> FloatArray:
@@ -173,9 +195,11 @@ class Side:
             for corner in self._around(nearest):
                 cost = self.cost[corner]
                 penalty = growth * cost
-                if np.any(epsilon > _LARGE):
-                    far = np.exp(np.where(cost > 0.0, epsilon + np.log(cost), -np.inf))
-                    penalty = np.where(epsilon > _LARGE, far, penalty)
+                far = (epsilon > _LARGE) | ((cost < _TINY) & (epsilon > 0.0))
+                if far.any():
+                    log_cost = self.log_cost[corner]
+                    grown = np.exp(np.where(log_cost > -np.inf, epsilon + log_cost, -np.inf))
+                    penalty = np.where(far, -np.expm1(-epsilon) * grown, penalty)
                 best = np.maximum(best, self.gap[corner] - penalty)
         return best
 
@@ -187,7 +211,8 @@ class Side:
             for corner in self._around(nearest):
                 over, cost = self.gap[corner] - delta, self.cost[corner]
                 ratio = over / cost
-                needed = np.where(ratio < np.inf, np.log1p(ratio), np.log(over) - np.log(cost))
+                far = np.logaddexp(0.0, np.log(over) - self.log_cost[corner])
+                needed = np.where((ratio < np.inf) & (cost >= _TINY), np.log1p(ratio), far)
                 best = np.maximum(best, np.where(over > 0.0, needed, 0.0))
         return np.where(delta > 0.0, best, self.last)
 
@@ -195,6 +220,21 @@ class Side:
         """The nearest corner and its neighbours: rounding may move a tie by one."""
         last = self.cost.size - 1
         return [np.clip(nearest + step, 0, last) for step in (-1, 0, 1)]
+
+
+def log_tail(tail: FloatArray, rise: FloatArray, level: FloatArray) -> FloatArray:
+    """Logarithms of the sums `tail`, whose terms are ``rise * e^level``, also where they underflow.
+
+    `rise` are the probabilities of the same outcomes in the other world.
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(tail)
+        count = int(np.searchsorted(tail, _TINY))  # `tail` is ascending
+        terms = np.log(rise[: count - 1]) + level[: count - 1]
+        if count > 1:
+            terms[np.isnan(terms)] = -np.inf
+            logs[1:count] = np.logaddexp.accumulate(terms)
+    return logs
 
 
 def between(x: FloatArray, xs: FloatArray, ys: FloatArray, *, rightmost: bool) -> FloatArray:

@@ -362,10 +362,11 @@ class GridWorlds:
             gap, high = high - low, min(high, float(ends[2].min()))
             value = min(value, float(ends[1].min()))
             # In each interval it is above the lines through the two nodes before and after.
-            slope = (ends[0, 1:] - ends[2, :-1])[:-1] / np.diff(k)[:-1]
-            before = ends[0, 1:-1] + np.minimum(slope * np.diff(k)[1:], 0.0)
-            slope = (ends[2, 1:] - ends[0, :-1])[1:] / np.diff(k)[1:]
-            after = ends[0, 1:-1] - np.maximum(slope * np.diff(k)[:-1], 0.0)
+            with np.errstate(divide="ignore", invalid="ignore"):  # nodes may have the same e^x
+                slope = (ends[0, 1:] - ends[2, :-1])[:-1] / np.diff(k)[:-1]
+                before = ends[0, 1:-1] + np.minimum(slope * np.diff(k)[1:], 0.0)
+                slope = (ends[2, 1:] - ends[0, :-1])[1:] / np.diff(k)[1:]
+                after = ends[0, 1:-1] - np.maximum(slope * np.diff(k)[:-1], 0.0)
             lines = np.maximum(np.append(-np.inf, before), np.append(after, -np.inf))
             low = max(low, float(lines.min()))
             larger, place = ends[0] >= high, int(np.argmin(ends[2]))

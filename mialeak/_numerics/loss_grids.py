@@ -310,7 +310,8 @@ def _log_moments(
     """Log of the mean of e^exponent in each law."""
     most = np.maximum.reduceat(exponent, begin)
     grown = np.add.reduceat(masses * np.exp(exponent - np.repeat(most, count)), begin)
-    return np.asarray(most + np.log(grown))
+    with np.errstate(divide="ignore"):  # no mass near that end
+        return np.asarray(most + np.log(grown))
 
 
 def interpolation_weights(u: FloatArray) -> FloatArray:

@@ -118,7 +118,7 @@ class Loss(ABC):
 
 
 class AtomLoss(Loss):
-    """Finitely many outcomes: probability *out* and finite log ratio of each.
+    """Finitely many outcomes: log probability *out* and finite log ratio of each.
 
     Laws of several releases are the rows of a table, whose ratios are added.
     """
@@ -127,8 +127,8 @@ class AtomLoss(Loss):
     #: The waves of the last theta.
     _waves: tuple[float, MeanWaves | None] = (np.nan, None)
 
-    def __init__(self, p_out: FloatArray, log_ratio: FloatArray, lost: tuple[float, float]):
-        self._log_p, self._ratio = np.log(p_out)[None], log_ratio[None]
+    def __init__(self, log_p: FloatArray, log_ratio: FloatArray, lost: tuple[float, float]):
+        self._log_p, self._ratio = log_p[None], log_ratio[None]
         self._times = np.ones(1)
         # A sum of probabilities is above 1 by rounding.
         self.lost = min(lost[0], 1.0), min(lost[1], 1.0)

@@ -180,8 +180,9 @@ class SampledNormalLoss(Loss):
             gain = p @ np.where(gentle, np.expm1(np.where(gentle, tilt, 0.0)), 0.0)
             if not gentle.all():
                 gain += (np.exp(exponent[small][:, ~gentle]) - p[:, ~gentle]).sum(axis=1)
-            gain = np.exp(fall[small]) * gain + np.expm1(fall[small]) * p.sum(axis=1)
-            log_mass[small] = np.log1p(gain)
+            with np.errstate(over="ignore", invalid="ignore"):  # steep rows follow
+                gain = np.exp(fall[small]) * gain + np.expm1(fall[small]) * p.sum(axis=1)
+                log_mass[small] = np.log1p(gain)
             # Where the two nearly cancel, or overflow: e^(theta l) - 1 of each l.
             for row in np.flatnonzero(small & (np.abs(fall) > _STEEP)):
                 whole = y - self._centre[row] - 0.5 * self.mu[row] ** 2

@@ -133,7 +133,7 @@ def _flat(curves: Sequence[TradeOff], counts: Sequence[int]) -> Iterator[tuple[T
 def _merged(parts: list[tuple[TradeOff, int]]) -> ComposedTradeOff:
     """Equal and Gaussian curves become one; discrete ones, if all outcomes can be listed."""
     counted: dict[Any, tuple[TradeOff, int]] = {}
-    square, kinds = 0.0, []
+    mu, kinds = 0.0, []
     for curve, count in parts:
         if isinstance(curve, PiecewiseTradeOff) and curve._reveals_all:
             kind = weakest(*(each.kind for each, _ in parts))
@@ -142,21 +142,21 @@ def _merged(parts: list[tuple[TradeOff, int]]) -> ComposedTradeOff:
         if curve.advantage == 0.0:
             continue
         if isinstance(curve, GaussianTradeOff):
-            square += float(curve.mu) ** 2 * count
+            mu = np.hypot(mu, float(curve.mu) * np.sqrt(count))
             kinds.append(curve.kind)
         else:
             first, before = counted.get(curve._identity, (curve, 0))
             counted[curve._identity] = first, before + count
     kept = list(counted.values())
-    if square > 0.0:
-        kept.append((GaussianTradeOff(np.sqrt(square), kind=weakest(*kinds)), 1))
+    if mu > 0.0:
+        kept.append((GaussianTradeOff(mu, kind=weakest(*kinds)), 1))
     kept = kept or [(GaussianTradeOff(0.0, kind=parts[0][0].kind), 1)]
-    listed = all_outcomes(kept)
+    releases, listed = sum(count for _, count in kept), all_outcomes(kept)
     if listed is not None:
         kept = [(listed, 1)]
     names, counts = zip(*kept, strict=True)
     alone = kept[0][0] if len(kept) == 1 and counts[0] == 1 else None
-    return ComposedTradeOff(names, counts, alone)
+    return ComposedTradeOff(names, counts, alone, releases if listed is not None else 1)
 
 
 TradeOff._composed = compose

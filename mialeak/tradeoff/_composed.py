@@ -80,6 +80,8 @@ class ComposedTradeOff(TradeOff):
     kind: Kind = field(init=False)
     #: The curve itself, where one family has it in closed form.
     _whole: TradeOff | None = field(default=None)
+    #: Number of releases whose outcomes were listed as one.
+    _listed: int = field(default=1)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "kind", weakest(*(curve.kind for curve in self.curves)))
@@ -105,7 +107,7 @@ class ComposedTradeOff(TradeOff):
         threshold deep in a tail multiplies it by the slope of the curve there.  For grids, which
         also answer where the inversion does not, a bound: the width of the enclosures so far.
         """
-        releases = float(sum(self.counts))
+        releases = float(max(sum(self.counts), self._listed))
         if self._whole is not None:
             return float(64.0 * _EPS * np.sqrt(releases))
         error = 64.0 * _EPS * np.sqrt(len(self.counts))
@@ -163,7 +165,8 @@ class ComposedTradeOff(TradeOff):
         Hoeffding's inequality.  For m releases and a grid of step h the width of delta is about m
         h^2 times the density of the ratio at epsilon; h is the range of the ratio divided by 2^18.
         Where these bounds are wide, closer ones are Chernoff's, those by the least ratio, and an
-        attack that tests each release alone.  0.1 s for each of a dozen tilts.
+        attack that tests each release alone.  An epsilon within 1e-12 of the largest log ratio,
+        relative, is taken as that ratio.  0.1 s for each of a dozen tilts.
 
         An exact mean of many columns is replaced by two discrete curves around its own enclosure,
         of an absolute width of 1e-3 to 3e-3: smaller deltas have no close bounds, and the curves

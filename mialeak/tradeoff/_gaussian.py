@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 from scipy import special
 
-from mialeak._arrays import FloatArray, as_floats, as_frozen, require_within
+from mialeak._arrays import FloatArray, as_choice, as_floats, as_frozen, require_within
 from mialeak._numerics.losses import Loss
 from mialeak._numerics.normal import blockwise, shifted_normal
 from mialeak._numerics.normal_losses import NormalLoss
@@ -82,6 +82,7 @@ class GaussianTradeOff(TradeOff):
     def __post_init__(self) -> None:
         mu = as_floats(self.mu, "mu")
         require_within(mu, 0.0, np.inf, "mu", "be at least 0")
+        as_choice(self.kind, "kind", get_args(Kind))
         object.__setattr__(self, "mu", as_frozen(mu))
 
     @property

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
 
-from mialeak._arrays import FloatArray, as_floats, as_frozen, plain, require_within
+from mialeak._arrays import FloatArray, as_choice, as_floats, as_frozen, plain, require_within
 from mialeak._numerics.laplace_losses import LaplaceLoss
 from mialeak._numerics.losses import Loss
 from mialeak._results import Kind
@@ -66,6 +66,7 @@ class LaplaceTradeOff(TradeOff):
     def __post_init__(self) -> None:
         distance = as_floats(self.distance, "distance")
         require_within(distance, 0.0, np.inf, "distance", "be at least 0")
+        as_choice(self.kind, "kind", get_args(Kind))
         object.__setattr__(self, "distance", as_frozen(distance))
 
     @property
@@ -109,7 +110,7 @@ class LaplaceTradeOff(TradeOff):
     def _errors(self, rate: FloatArray, complement: FloatArray) -> FloatArray:
         """The least rate of errors in one world for that in the other one."""
         small = self._small
-        with np.errstate(divide="ignore", invalid="ignore"):
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             steep, middle = 1.0 - rate / small, 0.25 * small / rate
         flat = np.where(rate < 0.5, middle, small * complement)
         return np.where(small > 0.0, np.where(rate <= 0.5 * small, steep, flat), 0.0)

@@ -12,7 +12,15 @@ import numpy as np
 from mialeak._arrays import FloatArray
 from mialeak._numerics.corners import Corners
 
-__all__ = ["MOST_PAIRS", "Outcomes", "all_pairs", "on_one_lattice", "outcomes_of"]
+__all__ = [
+    "MOST_PAIRS",
+    "Outcomes",
+    "all_pairs",
+    "difference",
+    "log_ratios",
+    "on_one_lattice",
+    "outcomes_of",
+]
 
 #: Log ratios that differ by less than this times the largest are equal.
 _SAME = 4e-15
@@ -21,22 +29,36 @@ _SAME = 4e-15
 MOST_PAIRS, _LATTICE_PAIRS = 2**22, 2**30
 #: Largest number of steps of a lattice that is not full, as a multiple of its outcomes.
 _SPARSE = 16
+#: Log ratios below this are more accurate than the difference of their two probabilities.
+_SMALL_RATIO = 0.5
 
 Outcomes = tuple[FloatArray, FloatArray, FloatArray]
 
 
 def outcomes_of(corners: Corners) -> Outcomes:
-    """``(p_out, p_in, log_ratio)`` of the outcomes of a curve.
-
-    A probability is a difference of the smaller coordinate (fpr or tnr), which is more accurate.
-    """
-    fpr, power, tnr, fnr, _, log_slope = corners
-    p_out = np.where(fpr[1:] < 0.5, np.diff(fpr), -np.diff(tnr))
-    p_in = np.where(power[1:] < 0.5, np.diff(power), -np.diff(fnr))
-    if power[0] == 0.0:
+    """``(p_out, p_in, log_ratio)`` of the outcomes of a curve."""
+    p_out, p_in = corners.probabilities()
+    certain, log_slope = corners.power[0], corners.log_slope
+    if certain == 0.0:
         return p_out, p_in, log_slope
     # Outcomes that only the target makes possible.
-    return np.append(0.0, p_out), np.append(power[0], p_in), np.append(np.inf, log_slope)
+    return np.append(0.0, p_out), np.append(certain, p_in), np.append(np.inf, log_slope)
+
+
+def log_ratios(p_out: FloatArray, p_in: FloatArray) -> FloatArray:
+    """``log(p_in / p_out)``, accurate also where the ratio is near 1."""
+    apart = p_in - p_out
+    near = np.abs(apart) < 0.5 * p_out
+    with np.errstate(divide="ignore"):
+        ratio = np.log(p_in) - np.log(p_out)
+    return np.where(near, np.log1p(np.where(near, apart, 0.0) / np.where(near, p_out, 1.0)), ratio)
+
+
+def difference(atoms: Outcomes) -> FloatArray:
+    """``p_in - p_out`` of each outcome, without cancellation where the ratio is near 1."""
+    p_out, p_in, log_ratio = atoms
+    small = np.abs(log_ratio) < _SMALL_RATIO
+    return np.where(small, p_out * np.expm1(np.where(small, log_ratio, 0.0)), p_in - p_out)
 
 
 def all_pairs(ours: Outcomes, theirs: Outcomes) -> Outcomes:
@@ -87,7 +109,7 @@ def on_one_lattice(ours: Outcomes, theirs: Outcomes) -> Outcomes | None:
     one, other = _Lattice.of(ours), _Lattice.of(theirs)
     if one is None or other is None or abs(one.step - other.step) > _SAME * one.step:
         return None
-    p_out, p_in = np.convolve(one.p_out, other.p_out), np.convolve(one.p_in, other.p_in)
+    p_out, p_in = _convolved(one.p_out, other.p_out), _convolved(one.p_in, other.p_in)
     places = np.arange(p_out.size, dtype=np.float64)
     ratio = np.asarray((one.least + other.least) + one.step * places, np.float64)
     possible = (p_out > 0.0) | (p_in > 0.0)
@@ -105,6 +127,17 @@ def on_one_lattice(ours: Outcomes, theirs: Outcomes) -> Outcomes | None:
                 np.append(x, part) if world else np.append(part, x) for part, x in parts
             )
     return np.asarray(p_out), np.asarray(p_in), np.asarray(ratio)
+
+
+def _convolved(one: FloatArray, other: FloatArray) -> FloatArray:
+    """The convolution of two laws; their ends, which may underflow to 0 far out, take no time."""
+    result = np.zeros(one.size + other.size - 1)
+    if not (one.any() and other.any()):
+        return result
+    (start, end), (begin, stop) = (np.flatnonzero(p)[[0, -1]].tolist() for p in (one, other))
+    inner = np.convolve(one[start : end + 1], other[begin : stop + 1])
+    result[start + begin : end + stop + 1] = inner
+    return result
 
 
 def _merged(p_out: FloatArray, p_in: FloatArray, log_ratio: FloatArray) -> Outcomes:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Hashable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 from scipy import special
 
 from mialeak._arrays import (
     FloatArray,
+    as_choice,
     as_count,
     as_floats,
     as_probabilities,
@@ -36,6 +37,8 @@ from mialeak.tradeoff._outcomes import (
     MOST_PAIRS,
     Outcomes,
     all_pairs,
+    difference,
+    log_ratios,
     on_one_lattice,
     outcomes_of,
 )
@@ -163,9 +166,7 @@ class PiecewiseTradeOff(TradeOff):
             invalid("p_in", rule)
         possible = (p_out > 0.0) | (p_in > 0.0)
         p_out, p_in = p_out[possible], p_in[possible]
-        with np.errstate(divide="ignore"):
-            log_ratio = np.log(p_in) - np.log(p_out)
-        return cls._of(corners_of_atoms(p_out, p_in, log_ratio), kind)
+        return cls._of(corners_of_atoms(p_out, p_in, log_ratios(p_out, p_in)), kind)
 
     @classmethod
     def from_epsilon(
@@ -208,7 +209,7 @@ class PiecewiseTradeOff(TradeOff):
         p_out, p_in = np.array([0.0, less, more, lost]), np.array([lost, more, less, 0.0])
         ratio = np.array([np.inf, float(x), -float(x), -np.inf])
         possible = (p_out > 0.0) | (p_in > 0.0)
-        return cls._of(corners_of_atoms(p_out[possible], p_in[possible], ratio[possible]), kind)
+        return cls._of_atoms((p_out[possible], p_in[possible], ratio[possible]), kind)
 
     @classmethod
     def from_noise(cls, p: Any, shift: int = 1, *, kind: Kind = "exact") -> PiecewiseTradeOff:
@@ -290,12 +291,18 @@ class PiecewiseTradeOff(TradeOff):
         return cls._of(corners_of_atoms(*np.concatenate([first, whole, last], axis=1)), "bound")
 
     @classmethod
+    def _of_atoms(cls, atoms: Outcomes, kind: Kind) -> PiecewiseTradeOff:
+        """The curve of outcomes whose log ratios are known, also where a probability underflows."""
+        return cls._of(corners_of_atoms(*atoms, difference(atoms)), kind)
+
+    @classmethod
     def _of(cls, corners: Corners, kind: Kind) -> PiecewiseTradeOff:
         curve = object.__new__(cls)
         curve._keep(corners, kind)
         return curve
 
     def _keep(self, corners: Corners, kind: Kind) -> None:
+        as_choice(kind, "kind", get_args(Kind))
         for part in corners:
             part.setflags(write=False)
         object.__setattr__(self, "_corners", corners)
@@ -374,7 +381,7 @@ class PiecewiseTradeOff(TradeOff):
             if ours[0].size * theirs[0].size > most:
                 return None
             atoms = all_pairs(ours, theirs)
-        curve = self._of(corners_of_atoms(*atoms), weakest(self.kind, other.kind))
+        curve = self._of_atoms(atoms, weakest(self.kind, other.kind))
         object.__setattr__(curve, "_outcomes", atoms)
         return curve
 
@@ -412,16 +419,23 @@ class PiecewiseTradeOff(TradeOff):
 
     def _loss(self) -> Loss:
         p_out, p_in, log_ratio = self._outcomes
-        finite = np.isfinite(log_ratio) & (p_out > 0.0)
         lost = float(p_out[log_ratio == -np.inf].sum()), float(p_in[log_ratio == np.inf].sum())
-        return AtomLoss(p_out[finite], log_ratio[finite], lost)
+        finite = np.isfinite(log_ratio) & ((p_out > 0.0) | (p_in > 0.0))
+        p_out, p_in, log_ratio = p_out[finite], p_in[finite], log_ratio[finite]
+        with np.errstate(divide="ignore"):  # a probability that underflows follows from the other
+            log_p = np.where(p_out >= _LEAST, np.log(p_out), np.log(p_in) - log_ratio)
+        possible = log_p > -np.inf
+        return AtomLoss(log_p[possible], log_ratio[possible], lost)
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON; "type" names the class."""
         fpr, power = (part.tolist() for part in self.vertices)
         # The laws, since 1 - power has lost the digits of a small fnr.
-        p_out, p_in = (part.tolist() for part in self._outcomes[:2])
-        laws = {"p_out": p_out, "p_in": p_in}
+        p_out, p_in, log_ratio = self._outcomes
+        laws = {"p_out": p_out.tolist(), "p_in": p_in.tolist()}
+        finite = np.isfinite(log_ratio)
+        if np.any(finite & (np.minimum(p_out, p_in) < _LEAST)):  # they underflow, and not the ratio
+            laws["log_ratio"] = [float(x) if np.isfinite(x) else None for x in log_ratio]
         return {"type": type(self).__name__, "fpr": fpr, "power": power, **laws, "kind": self.kind}
 
     def __repr__(self) -> str:
@@ -438,19 +452,23 @@ class PiecewiseTradeOff(TradeOff):
         return {direction: Side.of(self._corners, direction) for direction in ("in", "out")}
 
     def _power(self, fpr: FloatArray) -> FloatArray:
-        return between(fpr, self._corners.fpr, self._corners.power, rightmost=True)
+        power = between(fpr, self._corners.fpr, self._corners.power, rightmost=True)
+        # The false-positive rates of further vertices may underflow.
+        return np.where(fpr > 0.0, power, self._corners.power[0])
 
     def _fnr(self, fpr: FloatArray) -> FloatArray:
         corners = self._corners
         by_fpr = between(fpr, corners.fpr, corners.fnr, rightmost=True)
         by_tnr = between(1.0 - fpr, corners.tnr[::-1], corners.fnr[::-1], rightmost=False)
-        return np.where(fpr < 0.5, by_fpr, by_tnr)
+        return np.where(fpr > 0.0, np.where(fpr < 0.5, by_fpr, by_tnr), corners.fnr[0])
 
     def _fpr(self, power: FloatArray) -> FloatArray:
         corners = self._corners
         low = between(power, corners.power, corners.fpr, rightmost=False)
         high = between(1.0 - power, corners.fnr[::-1], corners.fpr[::-1], rightmost=True)
-        return np.where(power < 0.5, low, high)
+        # The first vertex of power 1, of which that before may be 1 but for underflow.
+        certain = corners.fpr[self._sides["out"].cost.size - 1]
+        return np.where(power < 1.0, np.where(power < 0.5, low, high), certain)
 
     def _delta(self, epsilon: FloatArray, direction: str) -> FloatArray:
         return self._sides[direction].delta(epsilon)

@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any, get_args
 
-from mialeak._arrays import as_choice, invalid, listed
+import numpy as np
+
+from mialeak._arrays import FloatArray, as_choice, as_floats, invalid, listed
 from mialeak._results import Kind
 from mialeak.tradeoff._base import TradeOff
 from mialeak.tradeoff._compose import compose
@@ -19,6 +21,8 @@ __all__ = ["curve_from_dict"]
 
 #: Curves within curves within a curve: of the samples that are composed.
 _DEPTH = 3
+#: Logarithm of the least normal number, and differences of log ratios that are rounding.
+_UNDERFLOW, _SAME_RATIO = float(np.log(2.0**-1022)), 1e-6
 
 
 def curve_from_dict(content: Any) -> TradeOff:
@@ -65,9 +69,36 @@ def _subsampled(content: Mapping[str, Any], name: str, depth: int) -> TradeOff:
 def _piecewise(content: Mapping[str, Any], name: str, depth: int) -> TradeOff:
     if "p_out" in content and "p_in" in content:
         laws = content["p_out"], content["p_in"]
-        return PiecewiseTradeOff.from_laws(*laws, kind=content["kind"])
+        curve = PiecewiseTradeOff.from_laws(*laws, kind=content["kind"])
+        if "log_ratio" not in content:
+            return curve
+        p_out, p_in = (np.asarray(law, np.float64) for law in laws)
+        ratio = _log_ratio(content["log_ratio"], p_out, p_in, name)
+        return PiecewiseTradeOff._of_atoms((p_out, p_in, ratio), curve.kind)
     points = _field(content, "fpr", name), _field(content, "power", name)
     return PiecewiseTradeOff(*points, kind=content["kind"])
+
+
+def _log_ratio(values: Any, p_out: FloatArray, p_in: FloatArray, name: str) -> FloatArray:
+    """The log ratios of outcomes, of which probabilities may underflow; None is infinite."""
+    ends = np.where(p_out == 0.0, np.inf, -np.inf)
+    rule = "have as log_ratio a number, or null, for each outcome"
+    if not isinstance(values, list) or len(values) != p_out.size:
+        invalid(name, rule)
+    given = [end if value is None else value for value, end in zip(values, ends, strict=True)]
+    ratio = as_floats(given, f"log_ratio of {name}", ndim=1)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        log_out, log_in = (np.maximum(np.log(p), _UNDERFLOW) for p in (p_out, p_in))
+        apart = log_in - log_out - ratio
+    # A probability of at most the least normal number may be any smaller one.
+    apart = np.where(log_out == _UNDERFLOW, np.maximum(apart, 0.0), apart)
+    apart = np.where(log_in == _UNDERFLOW, np.minimum(apart, 0.0), apart)
+    wrong = np.isfinite(ratio) & ~(np.abs(apart) < _SAME_RATIO)
+    if wrong.any():
+        index = int(np.argmax(wrong))
+        rule = "be the logarithm of p_in / p_out"
+        invalid(f"log_ratio of {name}", rule, index=index, value=float(ratio[index]))
+    return ratio
 
 
 def _composed(content: Mapping[str, Any], name: str, depth: int) -> TradeOff:

@@ -83,7 +83,8 @@ class SubsampledTradeOff(TradeOff):
 
     **Accuracy.**  As that of the base: 1e-13 for a Gaussian base, for rates down to 1e-12 and
     epsilon up to 700, where `numpy.longdouble` has more digits than a double (on Windows and on
-    Apple silicon deltas below 1e-200 have errors of up to 1e-12).
+    Apple silicon deltas below 1e-200 have errors of up to 1e-12).  1e-10 for the area under a
+    symmetric curve.
 
     **Cost.**  That of the base; `fpr`, and `epsilon` in direction "out", evaluate it ten to forty
     times.
