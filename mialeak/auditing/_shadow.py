@@ -25,7 +25,7 @@ from mialeak._results import Kind, as_confidence
 from mialeak.auditing._checks import refuse_other_order, warn_of_columns_as_models
 from mialeak.auditing._documents import shadow_columns, shadow_document, shadow_panel
 from mialeak.auditing._multiple_tests import benjamini_hochberg, holm, hommel
-from mialeak.auditing._shadow_design import BoolArray, Design, design_of, in_pairs
+from mialeak.auditing._shadow_design import BoolArray, Design, design_of, in_pairs, names_of
 from mialeak.auditing._shadow_pairs import ExamplePairs
 
 __all__ = ["ShadowAudit", "shadow_audit"]
@@ -81,6 +81,8 @@ class ShadowAudit(Report):
         row, or of one and its fellow in the other half of the rows, one has the example.
     method : str
         As given.
+    names : tuple of str, optional
+        Of the examples, where the columns of scores have names.
     kind : str
         "bound".
 
@@ -109,6 +111,7 @@ class ShadowAudit(Report):
     confidence: float
     design: Design
     method: Method = "guesses"
+    names: tuple[str, ...] | None = field(default=None, repr=False)
     kind: Kind = "bound"
 
     _title = "What these shadow models prove"
@@ -287,6 +290,7 @@ def shadow_audit(
         confidence=level,
         design=design,
         method=method,
+        names=names_of(scores),
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,7 @@ from scipy.special import bdtr, gammaln, pdtrc
 
 from mialeak._arrays import invalid
 
-__all__ = ["BoolArray", "Design", "design_of", "in_pairs"]
+__all__ = ["BoolArray", "Design", "design_of", "in_pairs", "names_of"]
 
 Design = Literal["coins", "half", "pairs"]
 BoolArray = npt.NDArray[np.bool_]
@@ -101,3 +101,11 @@ def in_pairs(coins: BoolArray) -> tuple[slice, slice] | None:
         if (coins[first] != coins[second]).all():
             return first, second
     return None
+
+
+def names_of(scores: Any) -> tuple[str, ...] | None:
+    """The names of the columns of a data frame, unless they are numbers."""
+    names = getattr(scores, "columns", None)
+    if names is None or not len(names) or not all(isinstance(each, str) for each in names):
+        return None
+    return tuple(names)
