@@ -14,10 +14,22 @@ from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
+import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, as_floats, invalid
+from mialeak._samples import common_copies
 
-__all__ = ["refuse_computed_columns", "refuse_groups", "warn_of_rows", "warn_of_standard_columns"]
+__all__ = [
+    "refuse_computed_columns",
+    "refuse_groups",
+    "times_of_rows",
+    "warn_of_repeats",
+    "warn_of_rows",
+    "warn_of_standard_columns",
+    "warn_of_times",
+]
+
+IntArray = npt.NDArray[np.int64]
 
 #: Functions of formulas that compute a number from all rows, as methods or of NumPy.
 _SUMMARY = re.compile(r"\.(mean|median|std|var|min|max|ptp|sum|quantile|percentile|average|rank)\(")
@@ -33,6 +45,35 @@ _AGAIN = 1e-9
 _ROUNDING = 1e-13
 #: Columns of so few different values may be a design that has this mean by plan.
 _LEVELS = 6
+
+
+def times_of_rows(rows: FloatArray) -> IntArray:
+    """How often each different row occurs."""
+    numbers: dict[bytes, int] = {}
+    one_zero = rows + 0.0
+    places = np.array([numbers.setdefault(row.tobytes(), len(numbers)) for row in one_zero])
+    return np.bincount(places)
+
+
+def warn_of_repeats(rows: FloatArray, argument: str, *, stacklevel: int = 4) -> None:
+    """Warn if each row of a public function's argument occurs several times."""
+    if any(np.gcd.reduce(np.unique(each, return_counts=True)[1]) == 1 for each in rows.T):
+        return  # so they are not copies; most columns of numbers show it
+    times = times_of_rows(rows)
+    warn_of_times(times, common_copies(times), argument, stacklevel=stacklevel)
+
+
+def warn_of_times(times: IntArray, copies: int, argument: str, *, stacklevel: int) -> None:
+    """Warn of rows that occur so many times, `copies` of them being those of a person; not of 1."""
+    if copies == 1:
+        return
+    n = int(times.sum())
+    warnings.warn(
+        f"{n - times.size:,} of {n:,} rows of {argument} are equal to another one: each counts as "
+        f"a person of its own. The leakage of a person with {copies} rows is {copies} to "
+        f"{copies**2} times that of one. Fit and pass each person once",
+        stacklevel=stacklevel,
+    )
 
 
 def refuse_groups(model: Any) -> None:
