@@ -322,6 +322,7 @@ def test_neither_library_is_imported():
     assert not {"sklearn", "statsmodels", "pandas"} & set(done.stdout.split())
 
 
+@pytest.mark.filterwarnings("ignore:.*rows are few for")
 @pytest.mark.parametrize("constant", [1.0, -7.0])
 def test_a_constant_column_beside_an_intercept_is_refused(constant):
     """Its coefficient is 0, and what rounding makes of that would count as a release."""
@@ -343,6 +344,7 @@ def test_a_constant_column_beside_an_intercept_is_refused(constant):
     np.testing.assert_allclose(found, expected, rtol=1e-12)
 
 
+@pytest.mark.filterwarnings("ignore:.*rows are few for")
 def test_all_categories_of_a_column_beside_an_intercept_are_as_if_rotated():
     group = np.eye(3)[np.arange(N) % 3]
     turn = np.linalg.qr(np.column_stack([np.ones(3), [1.0, 0.0, -1.0], [1.0, 2.0, 5.0]]))[0]

@@ -44,6 +44,11 @@ def groups():
     return smf.glm("yes + no ~ x", TABLE, family=BINOMIAL).fit()
 
 
+def thirds(column):
+    """Thirds of a column, by edges that are computed from it."""
+    return np.digitize(column, np.sort(column.to_numpy())[:: len(column) // 3])
+
+
 REFUSED = [
     (groups, "its rows are groups: their responses are successes in as many as 38 trials"),
     (
@@ -59,6 +64,15 @@ REFUSED = [
             ("center(y) ~ x", "'center(y)' is computed from all rows"),
             ("y ~ I(x - x.mean())", "'I(x - x.mean())' is computed from all rows"),
             ("y ~ I(x - np.mean(x))", "'I(x - np.mean(x))' is computed from all rows"),
+            ("y ~ C(pd.qcut(x, 4))", "'C(pd.qcut(x, 4))' is computed from all rows"),
+            ("y ~ z + pd.qcut(x, 3, labels=False)", "edges and constants that do not come from"),
+            ("y ~ pd.cut(x, 4)", "'pd.cut(x, 4)' is computed from all rows"),
+            ("y ~ x.groupby(town).transform('mean')", "is computed from all rows"),
+            ("y ~ town.map(town.value_counts())", "is computed from all rows"),
+            ("y ~ np.searchsorted(np.sort(x), x)", "is computed from all rows"),
+            ("y ~ x.shift(1).fillna(0.0)", "'x.shift(1).fillna(0.0)' is computed from all rows"),
+            ("y ~ z + thirds(x)", "'thirds(x)' is computed from all rows"),
+            ("np.digitize(y, np.sort(y)) ~ x", "is computed from all rows"),
             ("y ~ bs(x, df=5)", "Pass knots, lower_bound and upper_bound that do not come from"),
             ("y ~ cr(x, df=4)", "Pass knots, lower_bound and upper_bound that do not come from"),
         )
@@ -75,6 +89,28 @@ def test_rows_of_groups_and_columns_of_all_rows_are_refused(fit, says):
         influence_of(fitted)
 
 
+OUTSIDE = RNG.normal(size=N)
+
+
+@pytest.mark.parametrize(
+    "formula",
+    [
+        "y ~ pd.cut(x, [-9, 0, 9]) * C(town, Treatment('b'))",
+        "np.log(y - y + 2 + x**2) ~ np.exp(z) + I(x**2) + (x > 0) + town:bit",
+        "y ~ x + OUTSIDE + I(x * OUTSIDE)",
+        "y ~ bs(x, knots=[0.0], degree=2, lower_bound=-9, upper_bound=9)",
+        "y ~ town.astype(str) + np.where(town == 'a', x, 0.0)",
+        "y ~ half * x",
+    ],
+)
+def test_columns_that_are_computed_row_by_row_are_taken(formula):
+    """Also with arrays from outside of the table, which do not follow its halves."""
+    table = TABLE.assign(half=pd.Categorical(np.where(np.arange(N) % 2, "odd", "even")))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        influence_of(smf.ols(formula, table).fit())
+
+
 def test_columns_that_formulaic_computes_from_all_rows_are_refused():
     pytest.importorskip("formulaic")
     options = pytest.importorskip("statsmodels.formula").options
@@ -89,6 +125,9 @@ def test_columns_that_formulaic_computes_from_all_rows_are_refused():
             fitted = smf.ols(fixed, TABLE).fit()
         assert fitted.params.size == 6
         influence_of(smf.ols("y ~ x + C(town)", TABLE).fit())
+        influence_of(smf.ols("y ~ pd.cut(x, [-9, 0, 9]) * np.exp(z)", TABLE).fit())
+        with pytest.raises(ValueError, match=r"'pd.qcut\(x, 4\)' is computed from all rows"):
+            influence_of(smf.ols("y ~ town + pd.qcut(x, 4)", TABLE).fit())
     finally:
         options.formula_engine = before
 

@@ -7,6 +7,7 @@ rows, with the target among them or not, give what the scores achieve.
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 import pytest
 from scipy import special
+from scipy.stats import norm
 
 from mialeak.estimators import (
     InfluenceFunctions,
@@ -293,3 +295,29 @@ def test_nearly_collinear_regressors_have_scores_or_are_refused_in_words(closene
             refusals.append(str(error))
     words = "influence must not be nearly collinear; by rounding|X must determine the estimate"
     assert all(re.match(words, refusal) for refusal in refusals)
+
+
+@pytest.mark.parametrize(("columns", "excess"), [(10, 1.15), (20, 1.3), (40, 1.7)])
+def test_an_excess_of_few_rows_is_warned_of_and_more_rows_do_not_have_it(columns, excess):
+    """Of x ~ N(0, I) and y ~ N(0, 1) the leakage score is ``|x|^2 y^2 / n``, in closed form."""
+    ratios = {"few": [], "more": []}
+    for seed in range(4):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(20_000, columns)), rng.normal(size=20_000)
+        truth = 2.0 * norm.cdf(0.5 * np.sqrt((X[:200] ** 2).sum(axis=1) / 200) * abs(y[:200])) - 1
+        few = least_squares_influence(X[:200], y[:200], fit_intercept=False)
+        if columns > 10:  # 20 rows for each are not warned of
+            with pytest.warns(UserWarning, match=r"200 rows are few for .* and pass n=200"):
+                few.tradeoff(0)
+            with pytest.warns(UserWarning, match="is too high") as seen:
+                few.leakage_scores()
+            assert seen[0].filename == __file__
+            few.leakage_scores(release_noise_cov=1.0)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore" if columns > 10 else "error")
+            scores = few.leakage_scores()
+        more = least_squares_influence(X, y, fit_intercept=False).leakage_scores(n=200)[:200]
+        for name, each in (("few", scores), ("more", more)):
+            ratios[name].append((2.0 * norm.cdf(0.5 * np.sqrt(each)) - 1).mean() / truth.mean())
+    assert np.mean(ratios["few"]) == pytest.approx(excess, abs=0.1)
+    assert np.mean(ratios["more"]) == pytest.approx(1.0, abs=0.02)

@@ -217,6 +217,43 @@ AUDITS = [
             ("confidences", "confidences", " --lower-is-member", ["Leave out --lower-is-member"]),
         )
     ),
+    *(
+        Shell(
+            f"{what}, of shadow models",
+            "audit --shadow scores.csv keep.csv --max-epsilon 1",
+            says,
+            {
+                "scores.csv": csv(first, *models, *[UP] * (len(first) - len(models))),
+                "keep.csv": csv(second, *others, *[[0, 1, 1, 0] * 5] * (len(second) - len(others))),
+            },
+        )
+        for what, first, models, second, others, says in (
+            (
+                "scores in the order of words, and flags in that of numbers",
+                ["score_0", "score_1", "score_10", "score_2"],
+                [],
+                ["member_0", "member_1", "member_2", "member_10"],
+                [],
+                ["keep.csv must have the columns of scores.csv in their order", "Give both the"],
+            ),
+            (
+                "an example without flags",
+                ["img_7", "img_8", "img_9"],
+                [],
+                ["img_7", "img_8"],
+                [],
+                ["keep.csv must have the columns of scores.csv; it has no column 'img_9', and 1"],
+            ),
+            (
+                "a model without scores",
+                ["model", "img_7", "img_8"],
+                [[f"run {k}" for k in range(20)]],
+                ["model", "img_7", "img_8"],
+                [[f"run {k}" for k in range(1, 21)]],
+                ["keep.csv must have the models of scores.csv; it has no model 'run 0' in 'model'"],
+            ),
+        )
+    ),
     Shell(
         "losses of the training rows, then of the test rows, as canaries of one run",
         "audit loss.csv member.csv --one-run --lower-is-member",

@@ -8,7 +8,7 @@ import numpy as np
 
 from mialeak._report.document import Document, Notes, Section, Table
 from mialeak._report.report import Panel, display
-from mialeak._report.text import at_least, at_most, number
+from mialeak._report.text import at_least, at_most, number, printable
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -249,7 +249,7 @@ def shadow_document(result: ShadowAudit) -> Document:
     order = np.argsort(-result.epsilon_lower, kind="stable")[:_LISTED]
     rows = [
         (
-            str(int(i)),
+            str(int(i)) if result.names is None else printable(result.names[i]),
             at_most(float(result.epsilon_lower[i])),
             at_most(float(result.epsilon_each[i])),
             number(float(result.p_values[i])),
@@ -283,7 +283,7 @@ def shadow_panel(result: ShadowAudit) -> Panel:
 def shadow_columns(result: ShadowAudit) -> dict[str, Any]:
     """The bounds, an example a row."""
     return {
-        "example": np.arange(result.n_examples),
+        "example": np.arange(result.n_examples) if result.names is None else list(result.names),
         "epsilon_lower": result.epsilon_lower,
         "epsilon_each": result.epsilon_each,
         "p_value": result.p_values,

@@ -23,7 +23,7 @@ from mialeak._results import Kind, as_confidence
 from mialeak.auditing._checks import refuse_other_order, warn_of_columns_as_models
 from mialeak.auditing._documents import shadow_columns, shadow_document, shadow_panel
 from mialeak.auditing._multiple_tests import benjamini_hochberg, holm, hommel
-from mialeak.auditing._shadow_design import BoolArray, Design, readings_of
+from mialeak.auditing._shadow_design import BoolArray, Design, names_of, readings_of
 from mialeak.auditing._shadow_guesses import AllReadings, Guesses
 from mialeak.auditing._shadow_pairs import ExamplePairs
 
@@ -72,6 +72,8 @@ class ShadowAudit(Report):
         p-value is the largest of those for each design that may have made the coins.
     method : str
         As given.
+    names : tuple of str, optional
+        Of the examples, where the columns of scores have names.
     kind : str
         "bound".
 
@@ -100,6 +102,7 @@ class ShadowAudit(Report):
     confidence: float
     design: Design
     method: Method = "guesses"
+    names: tuple[str, ...] | None = field(default=None, repr=False)
     kind: Kind = "bound"
 
     _title = "What these shadow models prove"
@@ -271,6 +274,7 @@ def shadow_audit(
         confidence=level,
         design=design,
         method=method,
+        names=names_of(scores),
     )
 
 

@@ -7,7 +7,7 @@ show which design made them.  All designs that may have done so are then returne
 from __future__ import annotations
 
 import warnings
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,7 +15,7 @@ from scipy.special import bdtr, gammaln, pdtrc
 
 from mialeak._arrays import invalid
 
-__all__ = ["BoolArray", "Design", "Reading", "readings_of"]
+__all__ = ["BoolArray", "Design", "Reading", "names_of", "readings_of"]
 
 Design = Literal["coins", "half", "pairs"]
 BoolArray = npt.NDArray[np.bool_]
@@ -120,3 +120,11 @@ def _pairs(coins: BoolArray) -> list[tuple[slice, slice]]:
         for first, second in (neighbours, halves)
         if (coins[first] != coins[second]).all()
     ]
+
+
+def names_of(scores: Any) -> tuple[str, ...] | None:
+    """The names of the columns of a data frame, unless they are numbers."""
+    names = getattr(scores, "columns", None)
+    if names is None or not len(names) or not all(isinstance(each, str) for each in names):
+        return None
+    return tuple(names)

@@ -38,6 +38,9 @@ _OVERFLOW = 700.0
 _CHANCE = 1e-9
 #: So many flags in turn stand once only: of 1.5 million fair coins with probability 1 - 1e-9.
 _WINDOW = 64
+#: An update has the canaries of the one before again if it begins with its scores and flags, and
+#: so many of these scores are different and have many digits.
+_AGAIN = 3
 
 
 class AuditStream(Report):
@@ -133,6 +136,8 @@ class AuditStream(Report):
         self._rises = self._falls = True
         self._is_reversed = False
         self._coins = _Coins()
+        #: Scores and flags of the last update, while each begins as the one before it.
+        self._before: list[tuple[float, float]] | None = []
         #: Scores so far, in ascending order: most, and the last ones.
         self._seen = self._recent = np.empty(0)
         #: Right and wrong guesses, by side and distance.
@@ -208,6 +213,7 @@ class AuditStream(Report):
             coins so far that are not fair: by the number of members, as members and others stand
             together or alternate, or as their flags repeat earlier ones.  A canary counts once: of
             a new score of the same canary, as after each epoch, the coin has been used already.
+            Also for an update of all canaries so far, which begins as the one before did.
         """
         values, flags = self._checked(scores, member)
         for start in range(0, values.size, _BLOCK):
@@ -242,8 +248,27 @@ class AuditStream(Report):
             rule = f"come of fair coins; {members} of {size} so far are members"
             remedy = "The bound holds only if each canary was put in with probability 1/2"
             invalid("member", rule, remedy=remedy)
+        grown = self._grown(list(zip(values.tolist(), flags.tolist(), strict=True)))
         self._require_mixed(values, flags)
+        self._before = grown
         return values, flags
+
+    def _grown(self, pairs: list[tuple[float, float]]) -> list[tuple[float, float]] | None:
+        """The update, if each one so far begins as the one before it; refuse it if not by chance.
+
+        Scores of more than five digits, several of which are different, do not repeat by chance.
+        """
+        before = self._before
+        if before is None or pairs[: len(before)] != before:
+            return None
+        if len({score for score, _ in before if score != float(f"{score:.5g}")}) >= _AGAIN:
+            rule = (
+                f"be those of new canaries; the first {len(before)} and their flags are those of "
+                "the update before"
+            )
+            remedy = "A canary counts once: pass scores[k:] and member[k:], k = n_canaries so far"
+            invalid("scores", rule, remedy=remedy)
+        return pairs
 
     def _require_mixed(self, values: FloatArray, flags: FloatArray) -> None:
         """Refuse flags that stand in too small or too large a number of runs.

@@ -1,4 +1,4 @@
-"""``mialeak audit`` of shadow models and of streams of canaries."""
+"""``mialeak audit`` of streams of canaries, and what all audits have in common."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from mialeak.cli import _options, _output
+from mialeak.cli import _output
 
 if TYPE_CHECKING:
     from mialeak._arrays import FloatArray
     from mialeak._report.document import Document
     from mialeak.auditing import AuditStream
 
-__all__ = ["cautioned", "give_audit", "run_shadow", "run_stream"]
+__all__ = ["cautioned", "give_audit", "numbers", "refuse_delta", "run_stream"]
 
 Answer = TypeVar("Answer")
 
@@ -26,53 +26,6 @@ _TRUTH = dict.fromkeys(("true", "yes", "in", "member"), "1")
 _TRUTH |= dict.fromkeys(("false", "no", "out", "non-member", "non_member", "nonmember"), "0")
 #: Words of parts of the data, which are no flags of canaries.
 _PARTS = ("train", "training", "test", "val", "valid", "validation", "holdout", "held-out")
-
-
-def run_shadow(options: argparse.Namespace) -> int:
-    """Print what is proved of each example; 2 if the largest bound is over the limit."""
-    import numpy as np
-
-    from mialeak.auditing import shadow_audit
-
-    _refuse_delta(options, "--shadow")
-    tables = [_matrix(path, options) for path in (options.inside, options.outside)]
-    result, cautions = cautioned(
-        shadow_audit,
-        *tables,
-        claimed_epsilon=options.claimed_epsilon or 0.0,
-        confidence=options.confidence,
-        higher_is_member=not options.lower_is_member,
-    )
-    largest, limit, claim = (
-        float(result.epsilon_lower.max()),
-        options.max_epsilon,
-        options.claimed_epsilon,
-    )
-    over, verdict = _output.judge("The largest bound", largest, limit)
-    undecided = any(each is not None and result.provable_epsilon <= each for each in (limit, claim))
-    if claim is not None:
-        is_refuted = bool(result.proved.any())
-        over = over or is_refuted
-        word = "refuted" if is_refuted else "not testable" if undecided else "not refuted"
-        # A release whose epsilon at delta = 0 is infinite may have a small one at another delta.
-        sentence = f"The claimed epsilon {claim:g} (an example added or removed) is {word}. "
-        sentence += "This is at delta = 0: no claim with a larger delta is judged."
-        verdict = f"{verdict} {sentence}".lstrip()
-    content = result.to_dict()
-    for name in ("proved", "discoveries"):
-        content[name] = np.flatnonzero(content[name]).tolist()
-    content["cautions"] = cautions
-    return give_audit(
-        options,
-        replace(result.document(), cautions=cautions),
-        schema="mialeak.shadow/1",
-        content=content,
-        panels=result.panels(),
-        verdict=verdict,
-        limit=limit,
-        over=over,
-        undecided=undecided,
-    )
 
 
 def run_stream(
@@ -85,7 +38,7 @@ def run_stream(
     from mialeak._report.text import at_least, at_most
     from mialeak.auditing import one_run_audit
 
-    _refuse_delta(options, "--stream")
+    refuse_delta(options, "--stream")
     if member.shape != scores.shape:
         raise ValueError(
             f"{name} must have one flag for each score; it has {member.size} for {scores.size}"
@@ -199,28 +152,12 @@ def give_audit(
     )
 
 
-def _refuse_delta(options: argparse.Namespace, name: str) -> None:
+def refuse_delta(options: argparse.Namespace, name: str) -> None:
+    """Refuse what bounds at delta = 0 have no answer for."""
     if options.delta > 0.0:
         raise ValueError(f"--delta must be 0 with {name}: no bound with a delta is proved for it")
     if options.plot:
         raise ValueError(f"--plot draws the scores of separate runs; leave out {name}")
-
-
-def _matrix(path: str, options: argparse.Namespace) -> FloatArray:
-    """The numbers of a file, a model a row."""
-    import numpy as np
-
-    from mialeak._arrays import as_floats
-    from mialeak._files.tables import read_blocks, read_table
-
-    if Path(path).suffix.lower() in (".npy", ".npz"):
-        blocks = [rows for _, rows in read_blocks(path, 1 << 22)]
-        if len(blocks) != 1:
-            raise ValueError(f"{path} must hold one array; it holds {len(blocks)}")
-        return as_floats(np.asarray(blocks[0]), path, ndim=2)
-    table = read_table(path, format=options.format, delimiter=_options.delimiter(options))
-    names = list(table) if isinstance(table, dict) else list(table.column_names)
-    return np.ascontiguousarray(np.stack([numbers(path, table[name]) for name in names], axis=1))
 
 
 def numbers(path: str, column: Any) -> FloatArray:

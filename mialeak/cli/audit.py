@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mialeak.cli import _options, _output
-from mialeak.cli._audits import cautioned, give_audit, run_shadow, run_stream
+from mialeak.cli._audits import cautioned, give_audit, run_stream
 from mialeak.cli._scores import refuse_name, score_columns
+from mialeak.cli._shadow import run_shadow
 
 if TYPE_CHECKING:
     from mialeak.auditing import AuditResult, OneRunResult
@@ -32,7 +33,8 @@ With --stream these canaries count one by one, in the order of the files, and
 the bound holds after each of them.  With --shadow, IN holds a matrix of
 scores, a shadow model a row and an example a column, and OUT whether the
 example was in the data of the model: the answer is a bound for each example,
-and those that are proved to leak all together.
+and those that are proved to leak all together.  Columns are matched by their
+names, and rows by a column that names the models in both files.
 
 With --max-epsilon E the command is a gate: it exits with 2 if the proved
 epsilon is above E, with 3 if even a perfect attack could not prove so much

@@ -8,7 +8,8 @@ import numpy as np
 from scipy import special
 
 from mialeak._arrays import FloatArray, as_floats, first_index, invalid, require
-from mialeak.estimators._influence import InfluenceFunctions, warn_of_repeats
+from mialeak.estimators._influence import InfluenceFunctions
+from mialeak.estimators._rows import warn_of_repeats
 
 __all__ = ["joint_influence", "mean_influence", "quantile_influence", "variance_influence"]
 

@@ -20,13 +20,8 @@ from mialeak._arrays import (
 from mialeak._labels import require_same_rows
 from mialeak._numerics.distances import kernel_blocks
 from mialeak._samples import COPIED, common_copies
-from mialeak.estimators._influence import (
-    ALONE,
-    InfluenceFunctions,
-    times_of_rows,
-    warn_of_repeats,
-    warn_of_times,
-)
+from mialeak.estimators._influence import ALONE, InfluenceFunctions
+from mialeak.estimators._rows import times_of_rows, warn_of_repeats, warn_of_times
 
 __all__ = [
     "as_regression",

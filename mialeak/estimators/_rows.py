@@ -7,15 +7,29 @@ several rows, and it is not the whole influence where the columns were computed 
 from __future__ import annotations
 
 import re
+import sys
 import warnings
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator
+from functools import partial
+from typing import Any, NoReturn
 
 import numpy as np
+import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, as_floats, invalid
+from mialeak._samples import common_copies
 
-__all__ = ["refuse_computed_columns", "refuse_groups", "warn_of_rows", "warn_of_standard_columns"]
+__all__ = [
+    "refuse_computed_columns",
+    "refuse_groups",
+    "times_of_rows",
+    "warn_of_repeats",
+    "warn_of_rows",
+    "warn_of_standard_columns",
+    "warn_of_times",
+]
+
+IntArray = npt.NDArray[np.int64]
 
 #: Functions of formulas that compute a number from all rows, as methods or of NumPy.
 _SUMMARY = re.compile(r"\.(mean|median|std|var|min|max|ptp|sum|quantile|percentile|average|rank)\(")
@@ -24,11 +38,42 @@ _LEARNED = re.compile(r"(?<![\w.])(center|standardize|scale|poly|bs|cs|cr|cc|te)
 #: Splines, and what fixes them: then nothing is computed from the rows.
 _SPLINES = re.compile(r"(bs|cr|cc|cs)\(")
 _FIXED = ("knots", "lower_bound", "upper_bound")
+#: By how much of its largest entry a column may differ where it is computed again, by rounding.
+_AGAIN = 1e-9
 
 #: Rounding of a mean of 0 and a standard deviation of 1, for each row's share.
 _ROUNDING = 1e-13
 #: Columns of so few different values may be a design that has this mean by plan.
 _LEVELS = 6
+
+
+def times_of_rows(rows: FloatArray) -> IntArray:
+    """How often each different row occurs."""
+    numbers: dict[bytes, int] = {}
+    one_zero = rows + 0.0
+    places = np.array([numbers.setdefault(row.tobytes(), len(numbers)) for row in one_zero])
+    return np.bincount(places)
+
+
+def warn_of_repeats(rows: FloatArray, argument: str, *, stacklevel: int = 4) -> None:
+    """Warn if each row of a public function's argument occurs several times."""
+    if any(np.gcd.reduce(np.unique(each, return_counts=True)[1]) == 1 for each in rows.T):
+        return  # so they are not copies; most columns of numbers show it
+    times = times_of_rows(rows)
+    warn_of_times(times, common_copies(times), argument, stacklevel=stacklevel)
+
+
+def warn_of_times(times: IntArray, copies: int, argument: str, *, stacklevel: int) -> None:
+    """Warn of rows that occur so many times, `copies` of them being those of a person; not of 1."""
+    if copies == 1:
+        return
+    n = int(times.sum())
+    warnings.warn(
+        f"{n - times.size:,} of {n:,} rows of {argument} are equal to another one: each counts as "
+        f"a person of its own. The leakage of a person with {copies} rows is {copies} to "
+        f"{copies**2} times that of one. Fit and pass each person once",
+        stacklevel=stacklevel,
+    )
 
 
 def refuse_groups(model: Any) -> None:
@@ -90,7 +135,11 @@ def _sizes(model: Any, weights: FloatArray) -> Iterator[tuple[str, FloatArray]]:
 
 
 def refuse_computed_columns(model: Any) -> None:
-    """Refuse columns that a formula computed from all rows, as ``center(x)`` is."""
+    """Refuse columns that a formula computed from all rows, as ``center(x)`` is.
+
+    Functions of all rows are known by their names.  Other code is run again on halves of the rows:
+    ``pd.qcut(x, 4)``, ``x.map(x.value_counts())`` and ``x.diff()`` have other entries there.
+    """
     data = getattr(model, "data", None)
     design = getattr(data, "model_spec", None) or getattr(data, "design_info", None)
     if design is None:
@@ -104,16 +153,94 @@ def refuse_computed_columns(model: Any) -> None:
         is_spline = bool(_SPLINES.match(code)) and "constraints" not in code
         if is_spline and all(f"{name}=" in code.replace(" ", "") for name in _FIXED):
             continue
-        if not (_LEARNED.search(code) or _SUMMARY.search(code)):
-            continue
-        remedy = (
-            "Put the column in as it is; where its mean and variance are published as well, pass "
-            "joint_influence the fit, mean_influence and variance_influence"
-        )
-        if is_spline:
-            remedy = "Pass knots, lower_bound and upper_bound that do not come from the rows"
-        rule = f"have columns that are computed row by row; {code!r} is computed from all rows, so"
-        invalid("result", f"{rule} that a row moves the others' entries too", remedy=remedy)
+        if _LEARNED.search(code) or _SUMMARY.search(code):
+            _refuse_computed(code, is_spline=is_spline)
+    frame = getattr(data, "frame", None)
+    if hasattr(frame, "iloc"):
+        for code, column in _code_of(data, design):
+            if _differs_on_halves(column, frame):
+                _refuse_computed(code, is_spline=False)
+
+
+def _refuse_computed(code: str, *, is_spline: bool) -> NoReturn:
+    remedy = (
+        "Put the column in as it is, or computed with edges and constants that do not come from "
+        "the rows; where its mean and variance are published as well, pass joint_influence the "
+        "fit, mean_influence and variance_influence"
+    )
+    if is_spline:
+        remedy = "Pass knots, lower_bound and upper_bound that do not come from the rows"
+    rule = f"have columns that are computed row by row; {code!r} is computed from all rows, so"
+    invalid("result", f"{rule} that a row moves the others' entries too", remedy=remedy)
+
+
+def _code_of(data: Any, design: Any) -> Iterator[tuple[str, Callable[[Any], Any]]]:
+    """Each piece of code of a formula, and the function that runs it on rows of a table."""
+    if hasattr(design, "factor_infos"):
+        for side in (getattr(data.orig_endog, "design_info", None), design):
+            for factor, info in getattr(side, "factor_infos", {}).items():
+
+                def column(rows: Any, factor: Any = factor, state: Any = info.state) -> Any:
+                    entries = factor.eval(state, rows)
+                    return getattr(entries, "data", entries) if _is_box(entries) else entries
+
+                yield factor.name(), column
+        return
+    # Formulaic does not keep the names around a formula.
+    context = {short: sys.modules.get(name) for short, name in (("np", "numpy"), ("pd", "pandas"))}
+    for term in design.terms:
+        yield str(term), partial(design.subset([term]).get_model_matrix, context=context)
+
+
+def _is_box(entries: Any) -> bool:
+    """Whether these are the entries of ``C()``, beside its levels and contrasts."""
+    return hasattr(entries, "contrast") and hasattr(entries, "levels")
+
+
+def _differs_on_halves(column: Callable[[Any], Any], frame: Any) -> bool:
+    """Whether entries of a column are others where it is computed from half of the rows.
+
+    The halves are every second row, which splits groups, and the smaller and the larger entries,
+    which have other quantiles and extremes.  Code that does not run on a half, or takes arrays of
+    all rows from outside of the table, is not judged by it.
+    """
+    n = len(frame)
+    whole = _entries(column, frame)
+    if whole is None or len(whole) != n or n < 4:
+        return False
+    order = np.argsort(np.unique(whole[:, 0].astype(str), return_inverse=True)[1], kind="stable")
+    if whole.dtype != object:
+        order = np.argsort(whole[:, 0], kind="stable")
+    for half in (order[: n // 2], order[n // 2 :], np.arange(0, n, 2), np.arange(1, n, 2)):
+        rows = np.sort(half)
+        again = _entries(column, frame.iloc[rows])
+        is_known = again is not None and again.shape == whole[rows].shape
+        if is_known and not _are_equal(again, whole[rows]):
+            return True
+    return False
+
+
+def _entries(column: Callable[[Any], Any], rows: Any) -> Any:
+    """The entries of code that is run on rows, (n, k): floats or objects; None if it cannot be."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # the fit has given them
+        try:
+            entries = np.asarray(column(rows))
+        except Exception:  # of any code that a formula may hold
+            return None
+    if entries.ndim == 0:
+        return None
+    entries = entries.reshape(len(entries), -1)
+    return entries.astype(np.float64 if entries.dtype.kind in "biuf" else object)
+
+
+def _are_equal(first: Any, second: Any) -> bool:
+    """Whether entries agree, but for rounding; missing ones are equal."""
+    if first.dtype == second.dtype == np.float64:
+        largest = np.abs(second[np.isfinite(second)]).max(initial=0.0)
+        return bool(np.allclose(first, second, rtol=0.0, atol=_AGAIN * largest, equal_nan=True))
+    missing = (first != first) & (second != second)
+    return bool(np.all((first == second) | missing))
 
 
 def warn_of_rows(result: Any) -> None:

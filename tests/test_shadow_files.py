@@ -1,0 +1,80 @@
+"""Files of shadow models: columns and rows are matched by the names that both files have."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mialeak.auditing import shadow_audit
+from mialeak.cli import main
+
+#: Examples 20 to 29 leak.
+LEAKS = np.arange(40) // 10 == 2
+
+
+@pytest.fixture
+def frames():
+    """Scores and flags of 64 models and 40 examples, the names in the order of the numbers."""
+    rng = np.random.default_rng(11)
+    members = rng.random((64, 40)) < 0.5
+    scores = rng.normal(4.0 * members * LEAKS)
+    models = [f"model_{k}" for k in range(64)]
+    names = [f"img_{k}" for k in range(40)]
+    return tuple(pd.DataFrame(1 * each, models, names) for each in (scores, members))
+
+
+def proved(capsys, tmp_path, scores, members, **how):
+    """The names of the examples that the shell proves to leak."""
+    paths = [tmp_path / "scores.csv", tmp_path / "members.csv"]
+    for path, frame in zip(paths, (scores, members), strict=True):
+        frame.to_csv(path, **how)
+    assert main(["audit", "--shadow", *map(str, paths), "--json"]) == 0
+    content = json.loads(capsys.readouterr().out)
+    return sorted(content["names"][place] for place in content["proved"])
+
+
+def test_columns_in_another_order_are_matched_by_their_names(capsys, tmp_path, frames):
+    """pandas.pivot sorts names: img_0, img_1, img_10, ..."""
+    scores, members = frames
+    wanted = [f"img_{k}" for k in np.flatnonzero(LEAKS)]
+    sorted_ = scores[sorted(scores.columns)]
+    assert list(sorted_.columns) != list(scores.columns)
+    for first in (scores, sorted_):
+        assert proved(capsys, tmp_path, first, members, index=False) == wanted
+    strangers = members.set_axis([f"keep {name}" for name in members.columns], axis=1)
+    assert proved(capsys, tmp_path, scores, strangers, index=False) == wanted  # as they stand
+
+
+@pytest.mark.parametrize("names", ["words", "numbers"])
+def test_rows_are_matched_by_the_column_that_names_models(capsys, tmp_path, frames, names):
+    scores, members = frames
+    if names == "numbers":
+        scores, members = (each.set_axis(range(7, 71)) for each in frames)
+    wanted = [f"img_{k}" for k in np.flatnonzero(LEAKS)]
+    turned = scores.sample(frac=1.0, random_state=0)
+    assert proved(capsys, tmp_path, turned, members, index_label="model") == wanted
+
+
+def test_the_report_names_examples_as_the_columns_are_named(capsys, tmp_path, frames):
+    result = shadow_audit(*frames)
+    assert result.names == tuple(frames[0].columns)
+    worst = result.names[int(np.argmax(result.epsilon_lower))]
+    assert f"\n   {worst} " in str(result)
+    assert list(result.to_frame()["example"]) == list(result.names)
+    plain = shadow_audit(*(each.to_numpy() for each in frames))
+    assert plain.names is None
+    assert list(plain.to_frame()["example"]) == list(range(40))
+    np.save(tmp_path / "scores.npy", frames[0].to_numpy())
+    np.save(tmp_path / "members.npy", frames[1].to_numpy())
+    paths = [str(tmp_path / f"{name}.npy") for name in ("scores", "members")]
+    assert main(["audit", "--shadow", *paths, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["names"] is None
+
+
+def test_a_transposed_file_is_refused_by_its_shape(capsys, tmp_path, frames):
+    paths = [tmp_path / "scores.csv", tmp_path / "members.csv"]
+    for path, frame in zip(paths, (frames[0], frames[1].T), strict=True):
+        pd.DataFrame(frame.to_numpy()).to_csv(path, index=False)
+    assert main(["audit", "--shadow", *map(str, paths)]) == 1
+    assert "one of the two is transposed" in capsys.readouterr().err
