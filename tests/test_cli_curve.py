@@ -432,3 +432,12 @@ def test_a_claim_states_the_most_that_it_allows(capsys):
 def test_claims_that_are_none_are_refused(line, sentence, capsys):
     assert main(["curve", *line]) == 1
     assert sentence in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("part", ["--mu 0.9 --rate 0.004267 --steps 60", "--compose plan.toml"])
+def test_steps_below_one_epoch_are_named_in_each_form(capsys, tmp_path, monkeypatch, part):
+    monkeypatch.chdir(tmp_path)
+    plan = 'worlds = "add or remove"\n[[release]]\ngaussian = 0.9\nrate = 0.004267\ntimes = 60\n'
+    (tmp_path / "plan.toml").write_text(plan)
+    assert main(["curve", *part.split()]) == 0
+    assert "less than one epoch: if 60 counts epochs" in " ".join(capsys.readouterr().out.split())

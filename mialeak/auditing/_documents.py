@@ -239,7 +239,8 @@ def shadow_document(result: ShadowAudit) -> Document:
     share = 100.0 * (1.0 - result.confidence)
     notes = Notes(
         [
-            f"At least {result.at_least:,} examples have {above}, with the same confidence.",
+            f"At least {result.at_least:,} example{'' if result.at_least == 1 else 's'} "
+            f"{'has' if result.at_least == 1 else 'have'} {above}, with the same confidence.",
             f"{int(result.discoveries.sum()):,} examples may be listed as having it, of which "
             f"{share:g}% are false on average at most.",
             f"{result.n_models:,} models prove {at_most(result.provable_epsilon)} of an example at "

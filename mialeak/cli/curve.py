@@ -185,8 +185,10 @@ def _claim(text: str) -> tuple[float, float]:
 def run(options: argparse.Namespace) -> int:
     """Print the power, the deltas and the epsilons of the curve."""
     from mialeak._arrays import invalid
-    from mialeak.tradeoff import GaussianTradeOff, PiecewiseTradeOff, compose
+    from mialeak.tradeoff import GaussianTradeOff, PiecewiseTradeOff, SubsampledTradeOff, compose
 
+    #: The rates of the samples of a plan, and how often each is drawn.
+    options.parts = []
     given = (options.mu, options.dp_sgd, options.claim, options.compose)
     if sum(each is not None for each in given) != 1:
         invalid("--mu", "be given, or --dp-sgd, --claim or --compose: one of the four")
@@ -201,6 +203,8 @@ def run(options: argparse.Namespace) -> int:
             invalid("--compose", "have the rates and times in the plan: leave out --rate, --steps")
         curves, counts, options.worlds = curves_of_plan(options.compose)
         options.steps = sum(counts)
+        samples = list(zip(curves, counts, strict=True))
+        options.parts = [(c.rate, n) for c, n in samples if isinstance(c, SubsampledTradeOff)]
         return _give(compose(*curves, counts=counts), options)
     if options.dp_sgd is not None:
         if options.rate != 1.0 or options.steps != 1:
@@ -284,10 +288,15 @@ def _content(curve: TradeOff, options: argparse.Namespace) -> dict[str, Any]:
 
 def _epochs(options: argparse.Namespace) -> str:
     """Steps that are less than an epoch may be epochs."""
-    if options.dp_sgd is None or not options.steps * options.rate < 1.0 < options.steps:
-        return ""
-    steps = f"{round(options.steps / options.rate):,}"
-    return f"The steps are less than one epoch: if {options.steps:,} counts epochs, steps={steps}."
+    parts = options.parts if options.compose is not None else [(options.rate, options.steps)]
+    for rate, count in parts:
+        if count * rate < 1.0 < count:
+            name = "times = " if options.parts else "steps="
+            return (
+                f"The steps are less than one epoch: if {count:,} counts epochs, "
+                f"{name}{round(count / rate):,}."
+            )
+    return ""
 
 
 def _document(content: dict[str, Any], options: argparse.Namespace) -> Document:
@@ -372,6 +381,7 @@ def _name(options: argparse.Namespace) -> str:
         sigma, drawn, steps = options.dp_sgd
         passes = steps * drawn
         epochs = f"{passes:,.0f} epochs" if passes >= 100.0 else f"{passes:.3g} epochs"
+        epochs = "1 epoch" if epochs == "1 epochs" else epochs
         return f"DP-SGD with noise {sigma:g} at a rate of {drawn:g} in {steps:,} steps ({epochs})"
     rate = "" if options.rate == 1.0 else f", made from a random {options.rate:g} of the rows,"
     if options.steps == 1:
