@@ -37,6 +37,7 @@ from wrong_genotypes import (
 from wrong_inputs import MEANS
 from wrong_layouts import LARGE_CALLS, LAYOUTS
 from wrong_persons import ORDINARY, PERSONS
+from wrong_registers import REGISTER_INPUTS
 from wrong_releases import PLANS
 from wrong_tables import COUNTED, NAMED, PEOPLE, RAW, TABLE_CALLS, TABLES
 
@@ -54,7 +55,7 @@ LONGEST = 600
 ANSWERS = {"table": " Publishing ", "mean": " Publishing ", "release": " These 2 outputs "}
 
 IN_PYTHON = TABLE_CALLS + LARGE_CALLS + CALLS + GENETICS
-LINES = TABLES + COUNTS + LAYOUTS + MEANS + AUDITS + PLANS + PERSONS
+LINES = TABLES + COUNTS + LAYOUTS + MEANS + AUDITS + PLANS + PERSONS + REGISTER_INPUTS
 
 
 @pytest.mark.parametrize("case", LINES, ids=lambda case: case.title)

@@ -341,8 +341,8 @@ def table_leakage(
     cells, values, row_cells = counted.cells, counted.values, counted.row_cells
     reading = {"counts": counts, "na": na, "missing": missing, "total": totals[1]}
     reading |= {"row_cells": row_cells, "recoding": counted.recoding}
-    options = {"strata": strata, "prior": prior, **reading}
-    register, of_register = population_report(population, values, cells, n=n, **options)
+    options = {"strata": strata, "prior": prior, "table": table, "persons_of_rows": counted.persons}
+    register, of_register = population_report(population, values, cells, n=n, **options, **reading)
     n = counted.rows if n is None else n
     beside_panel, of_panel = panel_report(panel, values, cells, n=n, **reading)
     protections = as_protections(protect, coarsen, margins, values, cells.counts, register)
