@@ -56,4 +56,19 @@ REGISTER_INPUTS = [
         },
         cautioned=True,
     ),
+    *(
+        Shell(
+            f"--missing {code}, which nobody has",
+            f"{command} t.csv --missing {code} --na drop",
+            ["--missing must be values of the columns", f"got '{first}'", "column=value"],
+            {"t.csv": csv(["age", "size"], AGES, AGES % 7)},
+        )
+        for command in ("table", "mean")
+        for code, first in (
+            ("99", "99"),
+            ("98,99", "98"),
+            ("size=9", "size=9"),
+            ("3,size=9", "size=9"),
+        )
+    ),
 ]

@@ -30,7 +30,7 @@ def published_outputs(
     protect: CellMechanism | None,
     shown: Any,
 ) -> list[Output]:
-    """The table `shown`, and its totals by fewer columns where they say more than its counts.
+    """The table `shown`, and its totals by fewer columns where these do not follow from its counts.
 
     A total has a value such as "Total", which nobody has, in the columns that are summed over.
     """
@@ -132,7 +132,7 @@ def _everyone(
 ) -> list[Output]:
     """The number of people of `where`, if it is the total that is published; that of all is known.
 
-    A protected total is left out: it says nothing that is certain.
+    A protected total is left out: nothing that is certain follows from it.
     """
     inside = int(np.count_nonzero(where.rows[: people.rows]))
     total = next((each for _, count in cells if (each := _number(count)) is not None), None)

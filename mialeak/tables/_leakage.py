@@ -139,8 +139,8 @@ def table_leakage(
         What to do with missing values (None, NaN, NaT, ``NA``, null): refuse them, count them as a
         value of their own, or leave their rows out, which the report then states.
     missing : value or sequence, optional
-        Values that mark a missing one too, such as ``["?", -9]``.  The report warns of the usual
-        markers that are not among them.
+        Values that mark a missing one too, such as ``["?", -9, "sex=9"]``, the last of one column
+        alone.  The report warns of the usual markers that are not among them.
     total : value or sequence, optional
         With `counts`, values of categories that stand for the sum of others, such as ``"Total"``:
         their rows are left out, in the table, the register and the panel, where these are counted.

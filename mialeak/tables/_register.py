@@ -200,9 +200,9 @@ def population_report(
         cautions += _of("register", cautions_of_sums(categories, register))
     if strata is None:
         of_rows = (row_cells >= 0) * (1 if persons_of_rows is None else persons_of_rows)
-        left_out = [name for name in names_of(population) if name not in (*values, counts)]
+        uncounted = [name for name in names_of(population) if name not in (*values, counts)]
         cautions += cautions_of_sample(categories, register, shown)
-        of_sample = (table, of_rows, population, persons, left_out, missing)
+        of_sample = (table, of_rows, population, persons, uncounted, missing)
         return report, cautions + cautions_of_uncounted_shares(*of_sample)
     return report, cautions + cautions_of_strata(strata, categories, register, shown)
 

@@ -1,4 +1,4 @@
-"""What the columns of a register that are not counted say of it, and of a table drawn from it."""
+"""Cautions from the columns of a register that are not counted: what its rows are, who is drawn."""
 
 from __future__ import annotations
 
@@ -41,19 +41,19 @@ def cautions_of_uncounted_shares(
     rows: IntArray,
     register: Any,
     people: IntArray | None,
-    left_out: Sequence[Any],
+    uncounted: Sequence[Any],
     missing: Any,
 ) -> list[str]:
     """A caution if the table is no random sample of the register by columns that are left out.
 
     `rows` are the persons of each row of the table, 0 for one that does not count, and `people`
-    those of each row of the register, None for one each; `left_out` are columns of it.  A column
-    whose values are written in another way in one of the two says nothing.
+    those of each row of the register, None for one each; `uncounted` are columns of it.  A column
+    whose values are written in another way in one of the two is left out.
     """
     if isinstance(table, Source) or (isinstance(register, Source) and people is not None):
         return []
     differing = []
-    for name in left_out:
+    for name in uncounted:
         if name not in names_of(table) or is_count_name(name):
             continue
         for factor in factor_if_plain(table, name, missing):
