@@ -313,10 +313,10 @@ def as_markers(missing: Any) -> list[str]:
     return [str(marker).strip() for marker in missing]
 
 
-def without_markers(factor: Factor, markers: Sequence[str]) -> Factor:
-    """`factor` with the values among `markers` missing: text as it is, numbers by their value."""
-    words = set(markers)
-    numbers = [float(marker) for marker in markers if is_number(marker)]
+def without_markers(factor: Factor, markers: Sequence[str], column: Any) -> Factor:
+    """`column` with the values among `markers`, or "column=value", missing: numbers by value."""
+    words = {*markers, *(marker.removeprefix(f"{column}=").strip() for marker in markers)}
+    numbers = [float(marker) for marker in words if is_number(marker)]
     levels: Any = numeric_levels(factor)
     if levels is not None:
         absent = np.isin(levels, numbers)
@@ -384,7 +384,7 @@ def each_factor(
         if len(factor.codes) != rows:
             rule = f"have as many rows as column {chosen[0]!r} ({rows}), not {len(factor.codes)}"
             invalid(_column(name), rule)
-        yield name, without_markers(factor, markers) if markers else factor
+        yield name, without_markers(factor, markers, name) if markers else factor
 
 
 def _native_columns(frame: Any, argument: str) -> tuple[list[Any], Any]:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import listed
-from mialeak._columns import Factor, numeric_levels
+from mialeak._arrays import invalid, listed
+from mialeak._columns import Factor, numeric_levels, without_markers
 from mialeak._fields import as_numbers, is_number
 from mialeak._labels import WORDS_OF_TOTALS
 
@@ -21,6 +21,7 @@ __all__ = [
     "cautions_of_lines",
     "cautions_of_names",
     "cautions_of_spellings",
+    "check_markers",
     "lone_markers",
     "marker_cautions",
     "rows_of_column",
@@ -418,3 +419,22 @@ def _repeated(values: npt.NDArray[np.float64], shown: IntArray) -> list[float]:
         if far or often:
             return [float(number) for number in ordered[:size]]
     return []
+
+
+def check_markers(factors: Mapping[Any, Factor], markers: Sequence[str]) -> None:
+    """Refuse markers of which none is a value, and one of a column that has no such value.
+
+    Usual ones, "NA" and numbers below 0, may be passed for tables that have no missing value.
+    """
+    met = {
+        marker
+        for marker in markers
+        for name, factor in factors.items()
+        if without_markers(factor, [marker], name).n_missing > factor.n_missing
+    }
+    of_columns = [x for x in markers if x not in met and x.partition("=")[0] in factors]
+    others = [x for x in markers if x.lower() not in MARKERS and not x.startswith("-")]
+    if of_columns or (others and not met):
+        which = (of_columns or others)[0]
+        rule = "be values of the columns that are read, or of one of them as 'column=value'"
+        invalid("missing", rule, value=which, remedy="Leave it out if no value is missing")

@@ -38,6 +38,7 @@ from wrong_inputs import MEANS
 from wrong_layouts import LARGE_CALLS, LAYOUTS
 from wrong_means import CALLS_OF_PERSONS, MEANS_OF_PERSONS, ORDINARY_MEANS
 from wrong_persons import ORDINARY, PERSONS
+from wrong_registers import REGISTER_INPUTS
 from wrong_releases import PLANS
 from wrong_tables import COUNTED, NAMED, PEOPLE, RAW, TABLE_CALLS, TABLES
 
@@ -56,6 +57,7 @@ ANSWERS = {"table": " Publishing ", "mean": " Publishing ", "release": " These 2
 
 IN_PYTHON = TABLE_CALLS + LARGE_CALLS + CALLS + GENETICS + CALLS_OF_PERSONS
 LINES = TABLES + COUNTS + LAYOUTS + MEANS + AUDITS + PLANS + PERSONS + MEANS_OF_PERSONS
+LINES += REGISTER_INPUTS
 
 
 @pytest.mark.parametrize("case", LINES, ids=lambda case: case.title)

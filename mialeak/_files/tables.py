@@ -37,6 +37,7 @@ from mialeak._files.genotypes import read_genetics
 from mialeak._files.opening import TableFile, table_file
 from mialeak._files.plink_text import Frequencies
 from mialeak._files.statistical import read_statistical
+from mialeak._markers import check_markers
 
 __all__ = ["LargeTable", "read_blocks", "read_table"]
 
@@ -84,6 +85,7 @@ def read_table(
     header: bool | None = None,
     names: Sequence[str] | None = None,
     missing: Any = (),
+    markers_occur: bool = False,
     progress: bool = False,
     whole: bool = True,
     frequencies: bool = False,
@@ -110,7 +112,9 @@ def read_table(
         The names of the columns of a CSV that has none, or with ``header=True`` in place of those
         in line 1.
     missing : str or sequence, optional
-        Values that mark a missing one, such as ``["?", -9]``.
+        Values that mark a missing one, such as ``["?", -9]``; "column=value" for one column alone.
+    markers_occur : bool
+        Whether to refuse `missing` if none of its values occurs, or one of a column does not.
     progress : bool
         Whether to show how much of a CSV is read.
     whole : bool
@@ -173,7 +177,7 @@ def read_table(
         table = {name: arrays[name] for name in choose_columns(list(arrays), columns)}
     else:
         table = read_statistical(file, columns)
-    return _without_markers(table, markers) if markers else table
+    return _without_markers(table, markers, markers_occur) if markers else table
 
 
 def _is_large(file: TableFile) -> bool:
@@ -206,13 +210,17 @@ def _read_files(files: Sequence[TableFile], columns: Any) -> Any:
     return pa.concat_tables(tables)
 
 
-def _without_markers(table: Any, markers: Sequence[str]) -> dict[Any, Factor]:
+def _without_markers(
+    table: Any, markers: Sequence[str], must_occur: bool = False
+) -> dict[Any, Factor]:
     if isinstance(table, dict):
         columns = {name: factor_from_values(column, name) for name, column in table.items()}
     else:
         names = table.column_names
         columns = {name: factor_from_arrow(table[name], name) for name in names}
-    return {name: without_markers(factor, markers) for name, factor in columns.items()}
+    if must_occur:
+        check_markers(columns, markers)
+    return {name: without_markers(each, markers, name) for name, each in columns.items()}
 
 
 def read_blocks(path: str | Path, entries: int) -> Iterator[tuple[Any, Any]]:

@@ -136,7 +136,7 @@ def add_table_options(first: Any, add: Any, examples: Any) -> None:
         "--missing",
         action="append",
         metavar="X,Y",
-        help="codes of missing values, such as '?' or NA,-9",
+        help="codes of missing values, such as '?' or NA,-9; COLUMN=X for one column alone",
     )
 
 
@@ -337,6 +337,7 @@ def read_file(
         header=options.header,
         names=None if options.names is None else names(options.names, "--names"),
         missing=markers(options),
+        markers_occur=not any(getattr(options, k, None) for k in ("population", "panel")),
         progress=sys.stderr.isatty() and importlib.util.find_spec("tqdm") is not None,
         whole=whole,
         frequencies=frequencies,

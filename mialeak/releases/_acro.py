@@ -15,6 +15,7 @@ from mialeak._files.opening import inside_folder
 from mialeak.mechanisms import CellMechanism
 from mialeak.releases._outputs import Output, table_output, total_output
 from mialeak.releases._people import People, Where
+from mialeak.releases._published import are_sums
 
 __all__ = ["PublishedTable", "acro_outputs", "read_acro"]
 
@@ -143,31 +144,18 @@ def acro_outputs(
     grand_total = cells.pop((), {})
     outputs: list[Output] = []
     for kept, counts in [(tuple(names), whole), *cells.items()]:
-        if kept == tuple(names) or not _are_sums(counts, whole, names, kept):
+        places = [names.index(name) for name in kept]
+        if kept == tuple(names) or not are_sums(counts, whole, places):
             shown = {name: [cell[k] for cell in counts] for k, name in enumerate(kept)}
             column = max(("n", *map(str, kept)), key=len) + "_"  # none of their names
             shown[column] = list(counts.values())
             number = before + len(outputs) + 1
             rule = protect if kept == tuple(names) else None  # ACRO does not check totals
             outputs.append(table_output(people, number, kept, limits, rule, shown))
-    if not _are_sums(grand_total, whole, names, ()):
+    if not are_sums(grand_total, whole, ()):
         output = total_output(people, before + len(outputs) + 1, limits, grand_total[()])
         outputs += [output] if limits.masks else []  # that of all people is known
     return outputs
-
-
-def _are_sums(
-    totals: Mapping[Any, float | None],
-    cells: Mapping[tuple[Any, ...], float | None],
-    names: Sequence[Any],
-    kept: Sequence[Any],
-) -> bool:
-    """Whether totals are the sums of the cells that are shown, and so nothing new."""
-    sums: dict[Any, float] = {}
-    for cell, count in cells.items():
-        label = tuple(cell[names.index(name)] for name in kept)
-        sums[label] = sums.get(label, 0.0) + (count or 0.0)
-    return all(count is None or sums.get(label, 0.0) == count for label, count in totals.items())
 
 
 def _word(value: Any) -> str:

@@ -347,19 +347,6 @@ def _compared(
     return _Published(published, least, most, marked, zeros_shown, zeros_hidden)
 
 
-def _hidden(count: Any, true: int, row: int) -> tuple[int, int | None] | None:
-    """The range that a field without a count states, which must hold the `true` count."""
-    if count is None or count == "":
-        return 0, None
-    if not isinstance(count, str) or not is_suppressed(count):
-        return None
-    low, high = suppressed_range(count)
-    if not low <= true <= (true if high is None else high):
-        rule = f"have the counts of the people; row {row} holds {count!r} for {true:,} people"
-        invalid("published", rule)
-    return low, high
-
-
 def _cause(counts: FloatArray) -> str:
     """The probable cause of wrong counts: rows of a count, whether it is wrong, and no cell's."""
     published, wrong, is_absent = counts.T
@@ -367,7 +354,10 @@ def _cause(counts: FloatArray) -> str:
     whole = published.astype(np.int64)
     base = int(np.gcd.reduce(whole)) if np.array_equal(whole, published) else 1
     if (is_absent[wrong > 0] > 0).all() and (wrong_ones > 0).all():
-        return "They are of values that nobody has, as those of totals are: leave out their rows"
+        return (
+            "They are of values that nobody has, as those of totals are: write Total for such a "
+            "value, so that the totals are counted as outputs of their own"
+        )
     if not wrong_ones.any():
         return "They are 0: leave the field of a hidden count empty"
     if base > 1:

@@ -12,6 +12,7 @@ from mialeak._arrays import as_choice, as_count, invalid, unsupported
 from mialeak._blocks import progress_bar
 from mialeak._columns import choose_columns, near
 from mialeak.estimators import InfluenceFunctions, influence_of
+from mialeak.mechanisms import CellMechanism
 from mialeak.releases._acro import acro_outputs, read_acro
 from mialeak.releases._analysis import Analysis, codes_of, joined
 from mialeak.releases._outputs import (
@@ -22,6 +23,7 @@ from mialeak.releases._outputs import (
 )
 from mialeak.releases._people import People, Where
 from mialeak.releases._plan import Plan, read_plan
+from mialeak.releases._published import published_outputs
 from mialeak.releases._report import OutputCost, ReleaseReport, cost_between, report_of
 
 __all__ = ["Release"]
@@ -188,8 +190,9 @@ class Release:
             The table as it was published: `columns` and one column of counts, in which a hidden
             count is missing, or a mark such as ``"<5"`` or ``"1-4"``, which limits it.  If no other
             counts than those below the number of the marks have one, this is the protection
-            ``Suppress``.  Where the table shows zeros, and hides none, no hidden count is 0.  Its
-            counts are compared with those of the people.
+            ``Suppress``.  Where the table shows zeros, and hides none, no hidden count is 0.  Rows
+            of totals, such as "Total" or "All", are outputs of their own where they are not the
+            sums of the counts that are shown.  Counts are compared with those of the people.
 
         Raises
         ------
@@ -197,7 +200,14 @@ class Release:
             If a column does not exist (the near ones are named), `where` selects nobody or names a
             value that does not occur, or `published` differs from the people.
         """
-        self._add(self._table(columns, where, protect, published))
+        if published is None:
+            self._add(self._table(columns, where, protect))
+            return
+        limits, protection = self._limits(where, protect)
+        chosen, before = self._chosen(columns), len(self._outputs)
+        options = (chosen, limits, protection, published)
+        for output in published_outputs(self._people, before, *options):
+            self._add(output)
 
     def add_mean(self, columns: Any, *, where: Any = None) -> None:
         """Add the mean of each of `columns` over the people of `where`, and how many they are.
@@ -363,7 +373,7 @@ class Release:
         OutputCost
         """
         threshold = as_count(threshold, "threshold", least=2)
-        output = self._table(columns, where, protect, None)
+        output = self._table(columns, where, protect)
         before = self._report(self._outputs, self._key, threshold) if self._outputs else None
         outputs = [*self._outputs, output]
         after = self._report(outputs, _with(self._key, output), threshold)
@@ -394,12 +404,15 @@ class Release:
     def _chosen(self, columns: Any) -> list[Any]:
         return choose_columns(self._names, columns, table="people")
 
-    def _table(self, columns: Any, where: Any, protect: Any, published: Any) -> Output:
-        chosen = self._chosen(columns)
+    def _limits(self, where: Any, protect: Any) -> tuple[Where, CellMechanism | None]:
         protection = as_protection(protect, self._people.in_register)
-        limits = Where.of(self._people, where)
+        return Where.of(self._people, where), protection
+
+    def _table(self, columns: Any, where: Any, protect: Any) -> Output:
+        chosen = self._chosen(columns)
+        limits, protection = self._limits(where, protect)
         number = len(self._outputs) + 1
-        return table_output(self._people, number, chosen, limits, protection, published)
+        return table_output(self._people, number, chosen, limits, protection)
 
     def _add(self, output: Output) -> None:
         self._outputs.append(output)

@@ -29,8 +29,8 @@ _UNIT = r"(?: (?:years?|yrs?|år|jahre?|ans|años|anni|jaar|vuotta|lat|let))?"
 
 #: A number, or a class with both of its ends.
 _CLOSED = re.compile(
-    _LETTERS + r"(\d+(?:\.\d+)?)(?: ?(?:-|\u2013|t|to|bis|till|til|tot|\u00e0|a) ?"
-    r"(\d+(?:\.\d+)?))?" + _UNIT
+    _LETTERS + r"(\d+(?:\.\d+)?)(?: ?(?:-|\u2013|t|to|bis|till|til|tot|\u00e0|a)"
+    r"(?: (?:unter|under|less than))? ?(\d+(?:\.\d+)?))?" + _UNIT
 )
 
 #: Classes that are open below, as "<20" or "up to 20 years", and above, as "65+"; and the fewest of
@@ -47,6 +47,24 @@ _FROM = re.compile(
     r"(?:over|above|more|older|mehr|älter|plus|derover|eldre|äldre|ouder|más))"
     r"|(?:[a-z]_)?g[te]_?(\d+)"
 )
+#: A number, and words or marks behind it that are no unit: in most languages a class that is open
+#: above, as "65 lat i więcej" or "65-w"; unless one of the words is that of one open below.
+_NUMBER_FIRST = re.compile(
+    r"(?:aged? |y_?)?(\d+)(?:\W*\s[^\d\s]+\s[^\d\s]+(?:\s[^\d\s]+){0,2}|\s?[-\u2013](?:[a-z]{1,3})?"
+    r"|\s?(?:plus|ve .+|\D*(?:\u4ee5\u4e0a|\uc774\uc0c1)))"
+)
+_BELOW_WORDS = """
+under below less lower fewer younger unter jünger weniger darunter moins derunder yngre jonger menos
+meno minder mniej méně kevesebb menor inferior lägre lavere old completed révolus
+"""
+_BELOW = frozenset(_BELOW_WORDS.split())
+#: Words before a number that open its class above.
+_MORE_THAN = re.compile(
+    r"(?:plus de|m[aá]s de|mais de|de|da|od|oltre|meer dan|mer än|mere end|more than|powyżej|yli) "
+    r"(\d+)\D*"
+)
+#: How much less than its parts a whole may have, where counts are rounded.
+_ROUNDED = 0.99
 _FEWEST_CLASSES = 3
 #: Classes that are open by words alone, as "Bachelor's or higher", below and above; and the fewest
 #: comparisons of two open classes.
@@ -150,6 +168,8 @@ def _of_overlaps(name: Any, words: Mapping[int, str], persons: IntArray) -> list
     if not any(low < high < math.inf and low > -math.inf for _, low, high in classes.values()):
         return []
     met = []
+    if any(_lacks_parts(one, classes, persons) for one in classes):
+        return []
     for one, (letters, low, high) in classes.items():
         for other, (these, least, most) in classes.items():
             if one == other or these != letters or max(low, least) >= min(high, most):
@@ -165,6 +185,23 @@ def _of_overlaps(name: Any, words: Mapping[int, str], persons: IntArray) -> list
         f"The classes {words[one]!r} and {words[other]!r} of column {name!r} overlap: the persons "
         "of both are counted twice. Keep the rows of classes that share nobody."
     ]
+
+
+def _lacks_parts(code: int, classes: Mapping[int, Class], persons: IntArray) -> bool:
+    """Whether a class that is open has fewer persons than classes in it that share nobody."""
+    letters, low, high = classes[code]
+    if low > -math.inf and high < math.inf:
+        return False
+    inside = sorted(
+        (most, least, other)
+        for other, (these, least, most) in classes.items()
+        if these == letters and low <= least < most <= high and math.isfinite(most - least)
+    )
+    end, total = -math.inf, 0
+    for most, least, other in inside:
+        if least >= end:
+            end, total = most, total + int(persons[other])
+    return bool(persons[code] < _ROUNDED * total)
 
 
 def _of_prefixes(
@@ -300,4 +337,7 @@ def _open_bound(value: Any) -> tuple[int, float] | None:
     for sign, pattern in ((1, _UP_TO), (-1, _FROM)):
         if match := pattern.fullmatch(text):
             return sign, float(next(filter(None, match.groups())))
-    return None
+    match = _MORE_THAN.fullmatch(text)
+    if match is None and _BELOW.isdisjoint(re.split(r"[\W\d]+", text)):
+        match = _NUMBER_FIRST.fullmatch(text)
+    return (-1, float(match[1])) if match else None

@@ -139,8 +139,8 @@ def table_leakage(
         What to do with missing values (None, NaN, NaT, ``NA``, null): refuse them, count them as a
         value of their own, or leave their rows out, which the report then states.
     missing : value or sequence, optional
-        Values that mark a missing one too, such as ``["?", -9]``.  The report warns of the usual
-        markers that are not among them.
+        Values that mark a missing one too, such as ``["?", -9, "sex=9"]``, the last of one column
+        alone.  The report warns of the usual markers that are not among them.
     total : value or sequence, optional
         With `counts`, values of categories that stand for the sum of others, such as ``"Total"``:
         their rows are left out, in the table, the register and the panel, where these are counted.
@@ -341,8 +341,8 @@ def table_leakage(
     cells, values, row_cells = counted.cells, counted.values, counted.row_cells
     reading = {"counts": counts, "na": na, "missing": missing, "total": totals[1]}
     reading |= {"row_cells": row_cells, "recoding": counted.recoding}
-    options = {"strata": strata, "prior": prior, **reading}
-    register, of_register = population_report(population, values, cells, n=n, **options)
+    options = {"strata": strata, "prior": prior, "table": table, "persons_of_rows": counted.persons}
+    register, of_register = population_report(population, values, cells, n=n, **options, **reading)
     n = counted.rows if n is None else n
     beside_panel, of_panel = panel_report(panel, values, cells, n=n, **reading)
     protections = as_protections(protect, coarsen, margins, values, cells.counts, register)

@@ -29,6 +29,7 @@ from mialeak.tables._counts import (
     rows_of_total,
 )
 from mialeak.tables._recoding import Recoding, recoded
+from mialeak.tables._register_cautions import cautions_of_people, cautions_of_uncounted_shares
 from mialeak.tables._register_report import (
     PanelReport,
     PopulationReport,
@@ -134,6 +135,8 @@ def population_report(
     missing: Any,
     strata: Any,
     prior: float | None,
+    table: Any = None,
+    persons_of_rows: IntArray | None = None,
     total: Any = (),
     recoding: Recoding | None = None,
 ) -> tuple[PopulationReport | None, list[str]]:
@@ -191,10 +194,16 @@ def population_report(
         _prior=None if prior is None else as_share(prior, "prior"),
     )
     cautions = notes + cautions_of_periods(population, factors, "register")
-    if persons is not None:
+    if persons is None:
+        cautions += cautions_of_people(population)
+    else:
         cautions += _of("register", cautions_of_sums(categories, register))
     if strata is None:
-        return report, cautions + cautions_of_sample(categories, register, shown)
+        of_rows = (row_cells >= 0) * (1 if persons_of_rows is None else persons_of_rows)
+        uncounted = [name for name in names_of(population) if name not in (*values, counts)]
+        cautions += cautions_of_sample(categories, register, shown)
+        of_sample = (table, of_rows, population, persons, uncounted, missing)
+        return report, cautions + cautions_of_uncounted_shares(*of_sample)
     return report, cautions + cautions_of_strata(strata, categories, register, shown)
 
 

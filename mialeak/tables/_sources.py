@@ -74,7 +74,7 @@ class Source(Mapping[Any, Factor], ABC):
         self._counted = factors
         markers = as_markers(missing)
         if markers:
-            factors = {name: without_markers(each, markers) for name, each in factors.items()}
+            factors = {k: without_markers(each, markers, k) for k, each in factors.items()}
         return factors, rows
 
     @abstractmethod

@@ -1,0 +1,100 @@
+"""Cautions from the columns of a register that are not counted: what its rows are, who is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mialeak._arrays import listed
+from mialeak._columns import Factor
+from mialeak._labels import is_count_name, is_person_name
+from mialeak._samples import LEVEL, shares_differ
+from mialeak.tables._cautions import names_of
+from mialeak.tables._rows import factor_if_plain
+from mialeak.tables._sources import Source, beginning
+
+__all__ = ["cautions_of_people", "cautions_of_uncounted_shares"]
+
+IntArray = npt.NDArray[np.int64]
+
+
+def cautions_of_people(register: Any) -> list[str]:
+    """A caution for a register of rows, not people: by its column of persons, which repeats."""
+    for name in names_of(register):
+        if not is_person_name(name):
+            continue
+        values, rows = beginning(register, name)
+        if values < rows and is_person_name(name, values, rows):
+            return [
+                f"Of the register: column {name!r} has the name of an identifier, and some of its "
+                "values are those of several rows, each of which counts as a person. Pass each "
+                "person once."
+            ]
+    return []
+
+
+def cautions_of_uncounted_shares(
+    table: Any,
+    rows: IntArray,
+    register: Any,
+    people: IntArray | None,
+    uncounted: Sequence[Any],
+    missing: Any,
+) -> list[str]:
+    """A caution if the table is no random sample of the register by columns that are left out.
+
+    `rows` are the persons of each row of the table, 0 for one that does not count, and `people`
+    those of each row of the register, None for one each; `uncounted` are columns of it.  A column
+    whose values are written in another way in one of the two is left out.
+    """
+    if isinstance(table, Source) or (isinstance(register, Source) and people is not None):
+        return []
+    differing = []
+    for name in uncounted:
+        if name not in names_of(table) or is_count_name(name):
+            continue
+        for factor in factor_if_plain(table, name, missing):
+            for other, weights in _column(register, name, missing):
+                if _differ(factor, rows, other, weights if people is None else people):
+                    differing.append(name)
+    if not differing:
+        return []
+    return [
+        f"The table is no simple random sample of the register: their shares differ in column "
+        f"{listed(differing)}, which is not counted (chi-squared test, p < {LEVEL:g}). The answer "
+        "is for a sample in which everyone is equally likely. If the table is about a part of the "
+        "register, pass the people of that part; if it was stratified, count that column too, "
+        "and pass strata=, the column of the strata."
+    ]
+
+
+def _column(register: Any, name: Any, missing: Any) -> list[tuple[Factor, IntArray]]:
+    """The column and how often each of its rows is there; none if it holds no plain values."""
+    if isinstance(register, Source):
+        if not register.can_be_read_again:
+            return []
+        factors, rows = register.cells([name], missing)
+        return [(factors[name], rows)]
+    return [
+        (factor, np.ones(len(factor.codes), np.int64))
+        for factor in factor_if_plain(register, name, missing)
+    ]
+
+
+def _differ(factor: Factor, rows: IntArray, other: Factor, people: IntArray) -> bool:
+    """Whether rows with a value are no random sample of the people with one, who have them all."""
+    codes = {other.value(code): code for code in range(len(other.levels))}
+    known, inside = (factor.codes >= 0) & (rows > 0), other.codes >= 0
+    shown, place = np.unique(factor.codes[known], return_inverse=True)
+    values = [factor.value(code) for code in shown.tolist()]
+    if not values or not all(value in codes for value in values):
+        return False
+    mine = np.array([codes[value] for value in values], np.int64)[place.reshape(-1)]
+    size = len(other.levels)
+    drawn = np.bincount(mine, rows[known], size).astype(np.int64)
+    whole = np.bincount(other.codes[inside], people[inside], size).astype(np.int64)
+    is_part = bool((drawn <= whole).all()) and drawn.sum() < whole.sum()
+    return is_part and shares_differ(drawn, whole)

@@ -1,0 +1,55 @@
+"""Codes of missing values that are for one column alone: ``--missing column=9``."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mialeak.cli import main
+from mialeak.tables import table_leakage
+
+RNG = np.random.default_rng(3)
+ROWS = 500
+#: Pupils of grades 1 to 9, whose nationality 9 is one that is not stated.
+PUPILS = pd.DataFrame(
+    {
+        "grade": RNG.integers(1, 10, ROWS),
+        "nationality": RNG.choice([1, 2, 9], ROWS),
+        "sex": RNG.choice(["f", "m"], ROWS),
+    }
+)
+STATED = PUPILS[PUPILS["nationality"] != 9]
+
+
+def answer(folder, frame, *options):
+    path = folder / "t.csv"
+    frame.to_csv(path, index=False)
+    return main(["table", str(path), *options, "--json"])
+
+
+@pytest.mark.parametrize("code", ["nationality=9", "nationality=9.0", "?,nationality=9"])
+def test_a_code_of_one_column_leaves_its_rows_out(tmp_path, capsys, code):
+    assert answer(tmp_path, PUPILS, "--missing", code, "--na", "drop") == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert answer(tmp_path, STATED) == 0
+    expected = json.loads(capsys.readouterr().out)
+    assert shown["rows"] == expected["rows"] == len(STATED)
+    assert shown["estimate"] == expected["estimate"]
+
+
+def test_so_it_does_in_python():
+    report = table_leakage(PUPILS, missing="nationality=9", na="drop")
+    assert report.estimate == table_leakage(STATED).estimate
+    assert report.rows_dropped == ROWS - len(STATED)
+
+
+def test_a_code_that_only_the_register_has_is_no_error(tmp_path, capsys):
+    unknown = pd.DataFrame({"grade": [-7], "nationality": [1], "sex": ["f"]})
+    register = tmp_path / "register.csv"
+    pd.concat([PUPILS] * 3 + [unknown]).to_csv(register, index=False)
+    options = ["--population", str(register), "--missing", "grade=-7", "--na", "drop"]
+    assert answer(tmp_path, PUPILS, *options) == 0
+    assert json.loads(capsys.readouterr().out)["population"]["people"] == 3 * ROWS
