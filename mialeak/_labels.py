@@ -82,7 +82,7 @@ NAMES_OF_MEASURES = frozenset(_MEASURE_WORDS.split())
 #: Names of columns that list variables, each of which has a table of the same persons; and of
 #: alleles, of which a person has two.
 _VARIABLE_WORDS = """
-variable variables var characteristic characteristics question questions item items attribute
+variable variables characteristic characteristics question questions item items attribute
 feature merkmal merkmale variabel variabler variabele variabile característica caractéristique
 snp snps snp_id snpid rsid rs_id rs marker markers variant variants variant_id locus loci probe
 metabolite analyte gene genes

@@ -88,7 +88,7 @@ def test_the_number_of_people_of_a_part_is_an_output():
     table = {"ward": ["a", "a", "Total"], "dx": ["x", "y", "Total"], "n": [20, None, 30]}
     release = Release(DATED)
     release.add_table(["ward", "dx"], where={"year": 2024}, published=table)
-    assert release.outputs[1] == "table 2: everyone, where year = 2024"
+    assert release.outputs[1] == "table 2: number of people, where year = 2024"
     (hidden,) = release.leakage().recovered
     assert hidden.low == hidden.high == counts["a", "y"]
 

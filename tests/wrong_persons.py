@@ -223,7 +223,7 @@ PERSONS = [
             },
         )
         for how, rows, says in (
-            ("with totals", "f,a,12\nm,a,3\nf,b,21\nf,Total,33\n", "leave out their rows"),
+            ("with totals as 'ab'", "f,a,12\nm,a,3\nf,b,21\nf,ab,33\n", "write Total for such"),
             ("with zeros", "f,a,12\nm,a,0\nf,b,21\n", "leave the field of a hidden count empty"),
             ("rounded", "f,a,10\nm,a,5\nf,b,20\n", "pass protect='round:5'"),
             ("of others", "f,a,12\nm,a,4\nf,b,21\n", "Pass the people it was made from"),

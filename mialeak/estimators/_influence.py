@@ -33,7 +33,7 @@ _UNSOLVED = 0.5
 #: With fewer rows for each entry of theta, an average leakage score above d/n, which is that of the
 #: law of the rows, by more than this factor is warned of.  With more rows outliers cause it; with
 #: fewer entries so few rows are less than 100, few for any covariance.
-_FEW_ROWS, _EXCESS, _LEAST_ENTRIES = 20, 1.25, 5
+_ROWS_OF_ESTIMATE, _EXCESS, _LEAST_ENTRIES = 20, 1.25, 5
 
 #: With a singular covariance, a row within so many standard deviations of no influence at all has
 #: none: its rounding would stick out of the range, and its score is below 1e-14.
@@ -197,7 +197,7 @@ class InfluenceFunctions(Result):
         """
         size = self._release_size(n)
         if release_noise_cov is None:
-            self._warn_of_few_rows()
+            self._warn_of_excess()
         return self._scores(size, release_noise_cov)[0]
 
     def _scores(self, size: int, release_noise_cov: Any = None) -> tuple[FloatArray, int]:
@@ -222,13 +222,13 @@ class InfluenceFunctions(Result):
     @cached_property
     def _excess(self) -> float:
         """The average leakage score over d/n, which it is by the law of the rows; 1 for many."""
-        if self.n >= _FEW_ROWS * self.theta.size or self.theta.size < _LEAST_ENTRIES:
+        if self.n >= _ROWS_OF_ESTIMATE * self.theta.size or self.theta.size < _LEAST_ENTRIES:
             return 1.0
         scores, rank = self._scores(self.n)
         scores = scores[np.isfinite(scores)]
         return float(scores.mean()) * self.n / rank if scores.size and rank else 1.0
 
-    def _warn_of_few_rows(self) -> None:
+    def _warn_of_excess(self) -> None:
         if self._excess > _EXCESS:
             warnings.warn(
                 f"{self.n:,} rows are few for {self.theta.size:,} estimates: the average leakage "
@@ -334,7 +334,7 @@ class InfluenceFunctions(Result):
         """
         centre, cov = self.without(row)
         if release_noise_cov is None:
-            self._warn_of_few_rows()
+            self._warn_of_excess()
         return mean_tradeoff(
             centre + self._move(row),
             centre,

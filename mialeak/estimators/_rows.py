@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import sys
+import sys
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -220,13 +221,20 @@ def _differs_on_halves(column: Callable[[Any], Any], frame: Any) -> bool:
     return False
 
 
+def _errors_of_code() -> tuple[type[Exception], ...]:
+    """What code that a formula holds may raise on other rows; patsy wraps it in its own error."""
+    usual = ArithmeticError, AssertionError, AttributeError, LookupError, RuntimeError
+    patsy = sys.modules.get("patsy")
+    return (*usual, NameError, TypeError, ValueError, *([patsy.PatsyError] if patsy else []))
+
+
 def _entries(column: Callable[[Any], Any], rows: Any) -> Any:
     """The entries of code that is run on rows, (n, k): floats or objects; None if it cannot be."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the fit has given them
         try:
             entries = np.asarray(column(rows))
-        except Exception:  # of any code that a formula may hold
+        except _errors_of_code():
             return None
     if entries.ndim == 0:
         return None
