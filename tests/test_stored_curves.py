@@ -198,7 +198,7 @@ def test_ratios_of_outcomes_that_underflow_survive_json(delta):
                 epsilon = float(curve.epsilon(lost, direction=direction))
                 assert read.epsilon(lost, direction=direction) == epsilon
                 assert read.delta(epsilon, direction=direction) == pytest.approx(
-                    float(curve.delta(epsilon, direction=direction)), rel=1e-9
+                    float(curve.delta(epsilon, direction=direction)), rel=1e-9, abs=0.0
                 )
     content = PiecewiseTradeOff.from_epsilon(800.0).to_dict()
     assert "log_ratio" not in PiecewiseTradeOff.from_epsilon(600.0).to_dict()

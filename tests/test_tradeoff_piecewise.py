@@ -382,7 +382,7 @@ def test_epsilon_is_infinite_where_an_outcome_is_impossible_in_one_world():
 def test_small_epsilons_have_all_digits_of_their_advantage(epsilon):
     """Of 1e-6 ten digits were right; composed, the stated error was 1e-14."""
     curve = PiecewiseTradeOff.from_epsilon(epsilon)
-    assert curve.advantage == pytest.approx(math.tanh(epsilon / 2.0), rel=1e-15)
+    assert curve.advantage == pytest.approx(math.tanh(epsilon / 2.0), rel=1e-15, abs=0.0)
     p = Fraction(curve.vertices.power[1])
     ratio = Fraction(math.expm1(epsilon)) + 1
     other = p / ratio
@@ -393,7 +393,7 @@ def test_small_epsilons_have_all_digits_of_their_advantage(epsilon):
         math.comb(3, k) * max(law_in[k] - law_in[3 - k], Fraction(0)) / total for k in range(4)
     )
     triple = curve.compose(curve).compose(curve)
-    assert triple.advantage == pytest.approx(float(truth), rel=2e-15)
+    assert triple.advantage == pytest.approx(float(truth), rel=2e-15, abs=0.0)
 
 
 @pytest.mark.parametrize("slope", [20.0, 32.0, 40.0, 600.0])

@@ -178,9 +178,9 @@ class SampledNormalLoss(Loss):
             # e^(theta l) - 1 is that of the missed rows, and e^fall times that of the growth.
             p, gentle = np.exp(log_p[small]), np.abs(tilt) < 1.0
             gain = p @ np.where(gentle, np.expm1(np.where(gentle, tilt, 0.0)), 0.0)
-            if not gentle.all():
-                gain += (np.exp(exponent[small][:, ~gentle]) - p[:, ~gentle]).sum(axis=1)
             with np.errstate(over="ignore", invalid="ignore"):  # steep rows follow
+                if not gentle.all():
+                    gain += (np.exp(exponent[small][:, ~gentle]) - p[:, ~gentle]).sum(axis=1)
                 gain = np.exp(fall[small]) * gain + np.expm1(fall[small]) * p.sum(axis=1)
                 log_mass[small] = np.log1p(gain)
             # Where the two nearly cancel, or overflow: e^(theta l) - 1 of each l.
