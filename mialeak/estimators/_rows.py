@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import re
 import sys
-import sys
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
