@@ -120,7 +120,9 @@ num total cases persons people individuals population pop obs_value value
 antal antall anzahl häufigkeit haeufigkeit fallzahl personen effectif effectifs nombre aantal
 frecuencia conteo cantidad número numero frequenza frequência frequencia contagem quantidade liczba
 lukumäärä počet pocet
-deaths births headcount head_count admissions enrolment enrollment n_persons n_people num_persons
+patients pupils students residents inhabitants einwohner fälle faelle habitants n_patients
+n_pupils n_students n_cases deaths births headcount head_count admissions enrolment enrollment
+n_persons n_people num_persons
 len count(*) count(1) count() count_star() _freq_ _freq n_break tally row_count cell_count
 """
 _COUNT_NAMES = frozenset(_COUNT_WORDS.split())
