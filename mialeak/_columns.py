@@ -33,7 +33,7 @@ __all__ = [
     "each_factor",
     "factor_from_arrow",
     "factor_from_values",
-    "frame_factors",
+    "factor_if_plain",
     "near",
     "numeric_levels",
     "without_markers",
@@ -291,8 +291,7 @@ def factor_from_arrow(array: Any, name: Any) -> Factor:
 def _codes(indices: Any) -> npt.NDArray[np.int32]:
     import pyarrow as pa
 
-    codes: npt.NDArray[np.int32] = indices.cast(pa.int32()).fill_null(-1).to_numpy()
-    return codes
+    return np.asarray(indices.cast(pa.int32()).fill_null(-1).to_numpy())
 
 
 def numeric_levels(factor: Factor) -> npt.NDArray[Any] | None:
@@ -337,11 +336,12 @@ def without_markers(factor: Factor, markers: Sequence[str], column: Any) -> Fact
     return Factor(place[factor.codes], levels, factor.stripped)
 
 
-def frame_factors(
-    frame: Any, columns: Sequence[Any] | None, *, exclude: Any = None, missing: Any = ()
-) -> dict[Any, Factor]:
-    """The columns of :func:`each_factor`, all at once."""
-    return dict(each_factor(frame, columns, exclude=exclude, missing=missing))
+def factor_if_plain(frame: Any, name: Any, missing: Any = ()) -> list[Factor]:
+    """A column that nobody asked for; none if it does not hold single values of one type."""
+    try:
+        return [dict(each_factor(frame, [name], missing=missing))[name]]
+    except (TypeError, ValueError):
+        return []
 
 
 def each_factor(

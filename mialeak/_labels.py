@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,6 +24,7 @@ __all__ = [
     "is_person_name",
     "is_weight",
     "labels_of",
+    "names_of",
     "require_consecutive",
     "require_same_columns",
     "require_same_rows",
@@ -143,6 +144,14 @@ WORDS_OF_TOTALS = frozenset(filter(None, _TOTAL_WORDS.replace("\n", ",").split("
 
 #: Names of variants: rs numbers, or a chromosome and a position.
 VARIANT = re.compile(r"(rs|ss)\d+([_:].*)?|(chr)?(\d{1,2}|x|y|mt?):\d{4,}(\D.*)?", re.IGNORECASE)
+
+
+def names_of(frame: Any) -> list[Any]:
+    """The names of the columns of a data frame or a dict."""
+    if isinstance(frame, Mapping):
+        return list(frame)
+    names = getattr(frame, "column_names", None)  # of pyarrow
+    return list(getattr(frame, "columns", ()) if names is None else names)
 
 
 def word_of(name: Any) -> str:

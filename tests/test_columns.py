@@ -17,9 +17,9 @@ from mialeak._columns import (
     Factor,
     FactorBuilder,
     choose_columns,
+    each_factor,
     factor_from_arrow,
     factor_from_values,
-    frame_factors,
 )
 
 DAY = datetime.date(2024, 2, 29)
@@ -253,7 +253,7 @@ def test_a_numeric_column_of_pandas_is_that_of_a_dict(kind):
     values = np.array([100, 3, -7 if kind[0] == "i" else 7, 3, 0, 100]).astype(kind)
     if kind[0] == "f":
         values[4] = np.nan
-    taken = frame_factors(pd.DataFrame({"a": values, "b": list("xyzxyz")}), ["a"])["a"]
+    taken = dict(each_factor(pd.DataFrame({"a": values, "b": list("xyzxyz")}), ["a"]))["a"]
     plain = factor_from_values(values, "a")
     assert [taken.value(k) for k in taken.codes] == [plain.value(k) for k in plain.codes]
     assert taken.n_missing == plain.n_missing == (kind[0] == "f")

@@ -16,7 +16,7 @@ import pyarrow as pa
 import pytest
 
 from mialeak import mean_leakage, table_leakage
-from mialeak._columns import frame_factors
+from mialeak._columns import each_factor
 from mialeak._files import memory
 from mialeak._files.tables import read_table
 from mialeak.cli import main
@@ -66,7 +66,7 @@ NAMED = {"feather": "arrow", "arrows": "arrow", "zsav": "sav"}
 
 
 def values_of(table):
-    factors = frame_factors(table, None)
+    factors = dict(each_factor(table, None))
     return {
         name: [str(factor.value(int(code))) for code in factor.codes]
         for name, factor in factors.items()

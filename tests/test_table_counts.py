@@ -8,7 +8,9 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mialeak.tables import table_leakage
+from mialeak._columns import each_factor
+from mialeak.tables import _row_cautions, table_leakage
+from mialeak.tables._cells import codes_of, count_cells, keep_rows_of_levels
 
 CATEGORIES = {
     "age": [30, 30, 41, 41, 52, 52, 60, 60],
@@ -434,3 +436,31 @@ def test_a_town_of_each_person_is_no_count_of_persons():
     size = [3750, 8750, 25000, 87500, 175000] * 40
     report = table_leakage({"name": list(range(200)), "population": size})
     assert not [each for each in report.cautions if "population" in each]
+
+
+def test_cells_that_are_surely_uneven_have_a_large_chi_square():
+    """The quick answer against the distance: at least the number of combinations."""
+    rng = np.random.default_rng(12)
+    met = 0
+    for _ in range(300):
+        rows = int(rng.integers(20, 3000))
+        columns = {k: rng.geometric(rng.uniform(0.1, 0.9), rows) for k in range(3)}
+        factors = dict(each_factor(columns, None))
+        cells = count_cells(map(codes_of, factors.values()), rows)
+        for name, factor in factors.items():
+            if _row_cautions._are_uneven(cells, factor):
+                met += 1
+                others = [column for key, column in columns.items() if key != name]
+                times = np.unique(others, axis=1, return_counts=True)[1]
+                assert np.sum((times - rows / times.size) ** 2) * times.size / rows >= times.size
+    assert met > 100
+
+
+def test_the_rows_of_levels_that_are_taken_from_cells_are_those_that_are_counted():
+    rng = np.random.default_rng(13)
+    columns = {name: rng.integers(3, 3 + size, 500) for name, size in (("a", 2), ("b", 40))}
+    taken, counted = (dict(each_factor(columns, None)) for _ in range(2))
+    keep_rows_of_levels(taken, count_cells(map(codes_of, taken.values()), 500))
+    for name, factor in counted.items():
+        assert "rows_of_level" in vars(taken[name])
+        assert np.array_equal(taken[name].rows_of_level, factor.rows_of_level)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import invalid, listed, unsupported
-from mialeak._columns import Factor, frame_factors
+from mialeak._columns import Factor, each_factor
 from mialeak._markers import lone_markers
 from mialeak._report.document import Document, Notes, Section, Table
 from mialeak._report.report import Panel, Report
@@ -121,7 +121,7 @@ def _places(table: Any, by: Any, samples: Any) -> dict[Any, npt.NDArray[np.intp]
 
 def _values(table: Any, column: Any) -> list[Any]:
     """The values of a column as plain Python objects."""
-    factor = frame_factors(table, [column])[column]
+    factor = dict(each_factor(table, [column]))[column]
     known = [factor.value(code) for code in range(len(factor.levels))]
     return [known[code] if code >= 0 else None for code in factor.codes.tolist()]
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Container, Iterator, Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import listed
-from mialeak._columns import Factor, each_factor, factor_from_values
+from mialeak._columns import Factor, factor_from_values, factor_if_plain
 from mialeak._fields import as_numbers
 from mialeak._labels import (
     NAMES_OF_PERIODS,
@@ -18,6 +18,7 @@ from mialeak._labels import (
     is_household_name,
     is_person_name,
     is_weight,
+    names_of,
     word_of,
 )
 from mialeak._samples import groups_of_rows
@@ -45,11 +46,11 @@ def unpublished_columns(table: Any, published: Container[Any], rows: int) -> dic
     Of a table of more than 200 columns, or of many `rows`, those whose name bears a caution alone.
     Columns that do not hold single values of one type are no names of persons.
     """
-    every = _names_of(table)
+    every = names_of(table)
     names = [name for name in every if name not in published]
     if len(every) > _MOST_COLUMNS or len(every) * rows > _MOST_VALUES:
         names = [name for name in names if is_person_name(name) or is_weight(name)]
-    columns = {name: factor for name in names for factor in _if_plain(table, name)}
+    columns = {name: factor for name in names for factor in factor_if_plain(table, name)}
     index = getattr(table, "index", None) if hasattr(table, "iloc") else None
     for name in getattr(index, "names", ()):
         if name is not None and name not in published and index is not None:
@@ -173,17 +174,3 @@ _WEIGHTED = (
     "Weighted means leak more about the rows of large weights: mialeak.estimators.z_estimator "
     "computes it, from the terms w * (x - mean)."
 )
-
-
-def _names_of(table: Any) -> list[Any]:
-    if isinstance(table, Mapping):
-        return list(table)
-    names = getattr(table, "column_names", None)  # of pyarrow
-    return list(getattr(table, "columns", ()) if names is None else names)
-
-
-def _if_plain(table: Any, name: Any) -> Iterator[Factor]:
-    try:
-        yield dict(each_factor(table, [name]))[name]
-    except (TypeError, ValueError):
-        return

@@ -22,6 +22,7 @@ from mialeak._labels import (
     is_household_name,
     is_person_name,
     is_weight,
+    names_of,
     word_of,
 )
 from mialeak._markers import (
@@ -166,14 +167,6 @@ def _of_names(factors: dict[Any, Factor]) -> list[str]:
                 f"it is a weight, pass exclude=[{name!r}]."
             )
     return cautions
-
-
-def names_of(frame: Any) -> list[Any]:
-    """The names of the columns of a data frame or a dict."""
-    if isinstance(frame, Mapping):
-        return list(frame)
-    names = getattr(frame, "column_names", None)  # of pyarrow
-    return list(getattr(frame, "columns", ()) if names is None else names)
 
 
 def cautions_of_periods(frame: Any, chosen: Container[Any], table: str = "table") -> list[str]:

@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, as_share, invalid, listed, unsupported
-from mialeak._columns import Factor, each_factor, near
-from mialeak._labels import is_count_name
+from mialeak._columns import Factor, each_factor, factor_if_plain, near
+from mialeak._labels import is_count_name, names_of
 from mialeak.discrete import atom_leakage, max_leakage
 from mialeak.populations import Panel, Register
 from mialeak.tables._cautions import (
@@ -19,7 +19,6 @@ from mialeak.tables._cautions import (
     cautions_of_periods,
     cautions_of_sample,
     cautions_of_strata,
-    names_of,
 )
 from mialeak.tables._cells import Cells, codes_of, count_cells, summed
 from mialeak.tables._counts import (
@@ -36,7 +35,7 @@ from mialeak.tables._register_report import (
     StratumInPopulation,
 )
 from mialeak.tables._row_cautions import cautions_of_omitted_counts
-from mialeak.tables._rows import counts_of_rows, factor_if_plain, with_omitted
+from mialeak.tables._rows import counts_of_rows, with_omitted
 from mialeak.tables._sources import Source, repeated_cells
 from mialeak.tables._totals import cautions_of_sums
 

@@ -9,11 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import listed
-from mialeak._columns import Factor
-from mialeak._labels import is_count_name, is_person_name
+from mialeak._columns import Factor, factor_if_plain
+from mialeak._labels import is_count_name, is_person_name, names_of
 from mialeak._samples import LEVEL, shares_differ
-from mialeak.tables._cautions import names_of
-from mialeak.tables._rows import factor_if_plain
 from mialeak.tables._sources import Source, beginning
 
 __all__ = ["cautions_of_people", "cautions_of_uncounted_shares"]
@@ -62,12 +60,13 @@ def cautions_of_uncounted_shares(
                     differing.append(name)
     if not differing:
         return []
+    which = "column {}, which is" if len(differing) == 1 else "columns {}, which are"
     return [
-        f"The table is no simple random sample of the register: their shares differ in column "
-        f"{listed(differing)}, which is not counted (chi-squared test, p < {LEVEL:g}). The answer "
-        "is for a sample in which everyone is equally likely. If the table is about a part of the "
-        "register, pass the people of that part; if it was stratified, count that column too, "
-        "and pass strata=, the column of the strata."
+        f"The table is no simple random sample of the register: their shares differ in "
+        f"{which.format(listed(differing))} not counted (chi-squared test, p < {LEVEL:g}). The "
+        "answer is for a sample in which everyone is equally likely. If the table is about a part "
+        "of the register, pass the people of that part; if it was stratified, count the column of "
+        "the strata too, and pass it as strata=."
     ]
 
 

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import invalid, listed, unsupported
-from mialeak._columns import Factor, choose_columns, each_factor, frame_factors, near
-from mialeak._labels import is_count_name, is_weight
-from mialeak.tables._cautions import is_share, names_of
+from mialeak._columns import Factor, choose_columns, each_factor, factor_if_plain, near
+from mialeak._labels import is_count_name, is_weight, names_of
+from mialeak.tables._cautions import is_share
 from mialeak.tables._cells import Cells, codes_of, count_cells, keep_rows_of_levels, summed
 from mialeak.tables._counts import (
     NEARLY_ALL,
@@ -29,7 +29,6 @@ __all__ = [
     "as_asked",
     "cells_of",
     "counts_of_rows",
-    "factor_if_plain",
     "kept_rows",
     "persons_in",
     "read_rows",
@@ -87,13 +86,13 @@ def read_rows(
             check_rows_are_persons(repeated_cells(factors, persons))
         return factors, persons, 0, []
     if counts is None:
-        factors = frame_factors(frame, columns, exclude=exclude, missing=missing)
+        factors = dict(each_factor(frame, columns, exclude=exclude, missing=missing))
         check_index(frame, factors, None)
         check_rows_are_persons(factors)
         return factors, None, 0, []
     if columns is not None:
         columns = [*(name for name in columns if name != counts), counts]
-    factors = frame_factors(frame, columns, exclude=exclude, missing=missing)
+    factors = dict(each_factor(frame, columns, exclude=exclude, missing=missing))
     if counts not in factors:
         remedy = near(counts, list(factors))
         invalid("counts", "be a column of the table", value=counts, remedy=remedy)
@@ -148,14 +147,6 @@ def counts_of_rows(
         values = {key: Factor(each.codes[first], each.levels) for key, each in factors.items()}
         notes += cautions_of_sums(values, cells.counts)
     return persons, empty, notes
-
-
-def factor_if_plain(frame: Any, name: Any, missing: Any) -> list[Factor]:
-    """A column that nobody asked for; none if its values are of several types."""
-    try:
-        return [dict(each_factor(frame, [name], missing=missing))[name]]
-    except (TypeError, ValueError):
-        return []
 
 
 def all_columns(frame: Any, factors: dict[Any, Factor], counts: Any) -> dict[Any, Factor]:
