@@ -23,7 +23,7 @@ from mialeak._results import Kind, as_confidence
 from mialeak.auditing._checks import refuse_other_order, warn_of_columns_as_models
 from mialeak.auditing._documents import shadow_columns, shadow_document, shadow_panel
 from mialeak.auditing._multiple_tests import benjamini_hochberg, holm, hommel
-from mialeak.auditing._shadow_design import BoolArray, Design, names_of, readings_of
+from mialeak.auditing._shadow_design import BoolArray, Design, example_names, readings_of
 from mialeak.auditing._shadow_guesses import AllReadings, Guesses
 from mialeak.auditing._shadow_pairs import ExamplePairs
 
@@ -274,7 +274,7 @@ def shadow_audit(
         confidence=level,
         design=design,
         method=method,
-        names=names_of(scores),
+        names=example_names(scores),
     )
 
 

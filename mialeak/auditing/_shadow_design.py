@@ -15,7 +15,7 @@ from scipy.special import bdtr, gammaln, pdtrc
 
 from mialeak._arrays import invalid
 
-__all__ = ["BoolArray", "Design", "Reading", "names_of", "readings_of"]
+__all__ = ["BoolArray", "Design", "Reading", "example_names", "readings_of"]
 
 Design = Literal["coins", "half", "pairs"]
 BoolArray = npt.NDArray[np.bool_]
@@ -122,7 +122,7 @@ def _pairs(coins: BoolArray) -> list[tuple[slice, slice]]:
     ]
 
 
-def names_of(scores: Any) -> tuple[str, ...] | None:
+def example_names(scores: Any) -> tuple[str, ...] | None:
     """The names of the columns of a data frame, unless they are numbers."""
     names = getattr(scores, "columns", None)
     if names is None or not len(names) or not all(isinstance(each, str) for each in names):

@@ -4,7 +4,6 @@ The common result of all rooms: a curve determines accuracy, advantage, and ever
 in both directions.
 """
 
-import mialeak.tradeoff._stored  # noqa: F401
 from mialeak.tradeoff._base import TradeOff
 from mialeak.tradeoff._compose import compose
 from mialeak.tradeoff._composed import ComposedTradeOff
@@ -12,6 +11,7 @@ from mialeak.tradeoff._empirical import EmpiricalTradeOff
 from mialeak.tradeoff._gaussian import GaussianTradeOff
 from mialeak.tradeoff._laplace import LaplaceTradeOff
 from mialeak.tradeoff._piecewise import PiecewiseTradeOff
+from mialeak.tradeoff._stored import curve_from_dict
 from mialeak.tradeoff._subsampled import SubsampledTradeOff
 
 __all__ = [
@@ -24,3 +24,5 @@ __all__ = [
     "TradeOff",
     "compose",
 ]
+
+TradeOff._stored = staticmethod(curve_from_dict)

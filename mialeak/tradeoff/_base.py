@@ -89,6 +89,7 @@ class TradeOff(Report, ABC):
     _subsampled: ClassVar[Callable[..., TradeOff]]
     #: :func:`compose`, set likewise.
     _composed: ClassVar[Callable[..., TradeOff]]
+    #: The reader of :meth:`from_dict`, set by the package, which imports all curves.
     _stored: ClassVar[Callable[..., TradeOff]]
 
     def document(self) -> Document:

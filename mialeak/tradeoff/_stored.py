@@ -116,4 +116,3 @@ _READERS: dict[str, Callable[[Mapping[str, Any], str, int], TradeOff]] = {
     PiecewiseTradeOff.__name__: _piecewise,
     ComposedTradeOff.__name__: _composed,
 }
-TradeOff._stored = curve_from_dict
