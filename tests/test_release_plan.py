@@ -171,7 +171,7 @@ def test_published_counts_below_the_threshold_are_limited_by_themselves(tmp_path
     assert "published counts from 1 to 4, 1, is above the limit 0." in capsys.readouterr().out
     plan = written(tmp_path, "threshold = 5\n[[outputs]]\ntable = 'ward'\n")
     assert main(["release", plan, "--max-determined", "0"]) == 0
-    assert "Small counts that an output shows, 1, have no limit." in capsys.readouterr().out
+    assert "counts from 1 to 4, 1, are not judged: pass --max-small" in capsys.readouterr().out
 
 
 def test_json_has_what_the_text_has(folder, capsys):

@@ -171,7 +171,8 @@ def _verdict(
         count, subject = report.n_determined, "small groups that follow from the outputs"
         over |= _counted(sentences, subject, count, limits["determined"])
         if report.small and limits["small"] is None:
-            sentences.append(f"Small counts that an output shows, {report.small:,}, have no limit.")
+            shown = f"Published counts from 1 to {report.threshold - 1:,}, {report.small:,},"
+            sentences.append(f"{shown} are not judged: pass --max-small, or `small` in the plan.")
     if limits["small"] is not None:
         subject = f"published counts from 1 to {report.threshold - 1:,}"
         over |= _counted(sentences, subject, report.small, limits["small"])

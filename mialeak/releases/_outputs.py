@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, invalid, unsupported
-from mialeak._columns import each_factor
+from mialeak._columns import Factor, each_factor
 from mialeak._fields import is_number, is_suppressed, suppressed_range
 from mialeak._report.text import printable
 from mialeak.mechanisms import CellMechanism, Geometric, RandomRound, Round, Suppress
@@ -273,6 +273,32 @@ class _Published:
         return None
 
 
+def _rows_shown(
+    people: People,
+    columns: Sequence[Any],
+    labels: IntArray,
+    factors: Mapping[Any, Factor],
+    amount: Factor,
+) -> Iterator[tuple[Any, int | None]]:
+    """Yield the count of each row of a published table, and its cell: None where nobody is."""
+    index = {
+        tuple(people.column(name).values[code] for name, code in zip(columns, row, strict=True)): k
+        for k, row in enumerate(labels.tolist())
+    }
+    seen: set[int] = set()
+    for row in range(len(amount.codes)):
+        count = amount.value(int(amount.codes[row]))
+        if isinstance(count, str):
+            count = float(count) if is_number(count) else count.strip()
+        values = (factors[name].value(int(factors[name].codes[row])) for name in columns)
+        cell = index.get(tuple(values))
+        if cell in seen:
+            invalid("published", "hold each cell once", index=row)
+        if cell is not None:
+            seen.add(cell)
+        yield count, cell
+
+
 def _compared(
     people: People,
     columns: Sequence[Any],
@@ -290,22 +316,13 @@ def _compared(
     if len(counted) != 1 or len(factors) != len(columns) + 1:
         rule = "hold the columns of the table and one column of counts"
         invalid("published", rule, value=list(factors))
-    index = {
-        tuple(people.column(name).values[code] for name, code in zip(columns, row, strict=True)): k
-        for k, row in enumerate(labels.tolist())
-    }
     published, marked = np.full(counts.size, -1), np.zeros(counts.size, np.bool_)
     least, most = np.zeros(counts.size, np.int64), np.full(counts.size, people.rows)
-    amount, wrong, zeros_shown, zeros_hidden = factors[counted[0]], 0, False, False
+    wrong, zeros_shown, zeros_hidden = 0, False, False
     noisy: list[tuple[float, int]] = []
     every: list[tuple[float, bool, bool]] = []  # the count, whether it is wrong, and no cell's
-    for row in range(len(amount.codes)):
-        count = amount.value(int(amount.codes[row]))
-        if isinstance(count, str):
-            count = float(count) if is_number(count) else count.strip()
-        cell = index.get(
-            tuple(factors[name].value(int(factors[name].codes[row])) for name in columns)
-        )
+    shown_rows = _rows_shown(people, columns, labels, factors, factors[counted[0]])
+    for row, (count, cell) in enumerate(shown_rows):
         true = 0 if cell is None else int(counts[cell])
         is_mark = isinstance(count, str) and is_suppressed(count)
         if count is None or count == "" or is_mark:
@@ -334,8 +351,6 @@ def _compared(
         if cell is None:
             zeros_shown |= count == 0
             continue
-        if published[cell] >= 0:
-            invalid("published", "hold each cell once", index=row)
         published[cell] = max(0, int(min(count, 2.0**53)))
     if noisy:
         _require_noise(protect, *np.array(noisy).T)

@@ -35,7 +35,7 @@ def published_outputs(
     A total has a value such as "Total", which nobody has, in the columns that are summed over.
     """
     parts, name = _split(people, columns, shown)
-    if len(parts) == 1 and tuple(columns) in parts:
+    if not parts:
         return [table_output(people, before + 1, columns, where, protect, shown)]
     whole = parts.pop(tuple(columns), [])
     outputs = [_output(people, before + 1, tuple(columns), where, protect, whole, name)]
@@ -86,12 +86,12 @@ def _split(
 ) -> tuple[dict[tuple[Any, ...], Cells], Any]:
     """The cells of a published table by the columns that are not summed over; the counts' name.
 
-    All of `columns` if it is no such table, which is then refused.
+    None if it has no totals, or is no such table, which :func:`table_output` refuses.
     """
     factors = dict(each_factor(shown, None, argument="published"))
     counted = [name for name in factors if name not in columns]
     if len(counted) != 1 or len(factors) != len(columns) + 1:
-        return {tuple(columns): []}, None
+        return {}, None
     summed = {}
     for name in columns:
         values = set(people.column(name).values)
@@ -103,6 +103,8 @@ def _split(
             and word not in values
             and word.strip().lower() in WORDS_OF_TOTALS
         }
+    if not any(summed.values()):
+        return {}, None
     parts: dict[tuple[Any, ...], Cells] = {}
     amount = factors[counted[0]]
     for row in range(len(amount.codes)):
