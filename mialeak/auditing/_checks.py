@@ -141,13 +141,14 @@ def refuse_flags(order: Order, *, higher_is_member: bool) -> None:
 
 def refuse_copies(order: Order) -> None:
     """Refuse the same scores as those of both worlds; few values may agree by chance."""
-    same = np.array_equal(order.inside, order.outside)
+    ends = order.inside[[0, -1]]
+    same = np.array_equal(ends, order.outside[[0, -1]])  # decides nearly always
+    same = same and np.array_equal(order.inside, order.outside)
     if same and np.count_nonzero(np.diff(order.inside)) >= _VALUES:
         rule = f"be draws of their own; they are the {order.inside.size} scores of the other world"
         invalid("out_scores", rule)
 
-    least, most = order.inside[[0, -1]]
-    is_mirror = (least, most) == (-order.outside[-1], -order.outside[0])  # takes no copy otherwise
+    is_mirror = np.array_equal(ends, -order.outside[[-1, 0]])
     is_mirror = is_mirror and np.array_equal(order.inside, -order.outside[::-1])
     if is_mirror and np.count_nonzero(np.diff(order.inside)) >= _VALUES:
         rule = "be draws of their own; they are minus the scores of the other world"
@@ -160,9 +161,11 @@ def refuse_copies(order: Order) -> None:
         rule = f"be those of one world; they hold the {short.size} scores of the other world too"
         invalid(other, rule, remedy=f"Leave out those of {name}")
     for name, scores in worlds.items():
+        if scores[0] != scores[-1] or scores.size < _VALUES:
+            continue
         beyond = order.outside if name == "in_scores" else order.inside
         beside = min(int((beyond < scores[0]).sum()), int((beyond > scores[0]).sum()))
-        if scores[0] == scores[-1] and scores.size >= _VALUES and beside >= 0.1 * beyond.size:
+        if beside >= 0.1 * beyond.size:
             rule = (
                 f"be draws of a world; all {scores.size} are {scores[0]:g}, in the midst of those "
                 "of the other world, as a threshold or a baseline is"

@@ -112,6 +112,11 @@ def claim_sentence(result: AuditResult | OneRunResult) -> str:
     return f"{sentence}: {at_most(result.epsilon_lower)} is proved; {reach}."
 
 
+def _is_sorted(scores: FloatArray) -> bool:
+    """Whether the scores rise or fall throughout."""
+    return bool((scores[1:] >= scores[:-1]).all() or (scores[1:] <= scores[:-1]).all())
+
+
 def cautions_of(order: Order, *series: FloatArray) -> list[str]:
     """What may have been misunderstood: scores that are flags, and series that are sorted."""
 
@@ -124,8 +129,11 @@ def cautions_of(order: Order, *series: FloatArray) -> list[str]:
         apart = float(inside[0] - outside[-1])
         cautions += [_APART] * (apart > max(spread(inside), spread(outside)))
     for scores in series:
-        rises = (scores[1:] >= scores[:-1]).all() or (scores[1:] <= scores[:-1]).all()
-        if rises and len(np.unique(scores)) >= _SORTED_LEAST:
+        if (
+            _is_sorted(scores[:_SORTED_LEAST])
+            and _is_sorted(scores)
+            and len(np.unique(scores)) >= _SORTED_LEAST
+        ):
             return [*cautions, _SORTED]
     return cautions
 

@@ -66,7 +66,7 @@ def cautions_of_uncounted_shares(
         f"{which.format(listed(differing))} not counted (chi-squared test, p < {LEVEL:g}). The "
         "answer is for a sample in which everyone is equally likely. If the table is about a part "
         "of the register, pass the people of that part; if it was stratified, count the column of "
-        "the strata too, and pass it as strata=."
+        "the strata too, and pass strata=, that column."
     ]
 
 
