@@ -104,6 +104,46 @@ def test_a_notebook_shows_the_answer_and_nothing_runs(reports, name):
     assert str(report) == report.text()
 
 
+@pytest.mark.parametrize(
+    ("name", "people", "sample"),
+    [
+        ("table", "Each row is a different person. If persons have several rows", False),
+        ("table beside its register", "Each row is a different person. If persons", True),
+        ("mean", "Each row is a different person. If persons have several rows", False),
+        ("release", "these are all the outputs about them", False),
+    ],
+)
+def test_reports_of_people_state_what_they_assume(reports, name, people, sample, tmp_path):
+    report = reports[name]
+    assumed = report.document().assumed
+    assert people in assumed
+    assert ("equally likely" in assumed) == sample
+    assert report.to_dict()["assumed"] == assumed
+    after = " ".join(str(report).split()).partition("(guessing: 50%).")[2]
+    assert after.index(f"Assumed: {assumed}") < after.index("Leakage ")
+    path = tmp_path / "report.html"
+    report.to_html(path)
+    assert f"Assumed: {escape(assumed)}" in path.read_text(encoding="utf-8")
+    assert f"Assumed: {escape(assumed)}" in report._repr_html_()
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"counts": "n"}, "Column n counts people, and nobody is counted in two rows."),
+        ({"person": "n"}, "Rows with the same value of n are those of one person."),
+        ({"margins": ["a", "n"]}, "Each row is a different person."),
+    ],
+)
+def test_a_table_assumes_what_its_arguments_say(options, words):
+    table = {"a": ["x"] * 6 + ["y"] * 6, "n": [7, 8, 9] * 4}
+    if "counts" in options:
+        table = {"a": ["x", "y"], "n": [7, 9]}
+    report = table_leakage(table, **options)
+    assert report.assumed.startswith(words)
+    assert f"Assumed: {report.assumed}" in " ".join(str(report).split())
+
+
 @pytest.mark.parametrize("name", REPORTS)
 def test_a_page_holds_the_picture_and_needs_no_network(reports, name, tmp_path):
     path = tmp_path / "report.html"

@@ -27,7 +27,7 @@ EXPANDED = {
 }
 
 #: What the two reports do not share: where a row stands, and how the table was given.
-GIVEN = {"counts", "cells_empty", "riskiest"}
+GIVEN = {"assumed", "counts", "cells_empty", "riskiest"}
 
 
 def compared(report):

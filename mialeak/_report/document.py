@@ -50,20 +50,24 @@ class Section:
 class Document:
     """The answer in a sentence, what to heed before it, and what it rests on.
 
-    `compared` are the sentences of a page on what the numbers compare, where that is not a release
-    with and without a person.
+    `assumed` is what the answer takes for granted about the data, with the argument for data that
+    are otherwise; empty where the answer itself says so.  `compared` are the sentences of a page on
+    what the numbers compare, where that is not a release with and without a person.
     """
 
     answer: str
     sections: Sequence[Section]
     cautions: Sequence[str] = ()
     compared: Sequence[str] = ()
+    assumed: str = ""
 
 
 def as_text(document: Document) -> str:
     """`document` for a terminal, in lines that fit it."""
     blocks = [paragraph(f"Caution: {caution}") for caution in document.cautions]
     blocks.append(paragraph(document.answer))
+    if document.assumed:
+        blocks.append(paragraph(f"Assumed: {document.assumed}"))
     for section in document.sections:
         lines = [line for part in section.parts for line in _lines(part)]
         blocks.append([*paragraph(section.title), *("  " + line for line in lines)])

@@ -178,8 +178,11 @@ class Report(Result, ABC):
 def fragment(document: Document) -> str:
     """The answer and its cautions as HTML, with the sections folded below."""
     cautions = "".join(f"<p><strong>Caution:</strong> {escape(c)}</p>" for c in document.cautions)
+    answer = f"<p><strong>{escape(document.answer)}</strong></p>"
+    if document.assumed:
+        answer += f"<p>Assumed: {escape(document.assumed)}</p>"
     sections = "".join(_folded(section) for section in document.sections)
-    return f"<div>{cautions}<p><strong>{escape(document.answer)}</strong></p>{sections}</div>"
+    return f"<div>{cautions}{answer}{sections}</div>"
 
 
 def _folded(section: Section) -> str:

@@ -219,6 +219,11 @@ class GroupedMeanReport(Report):
         )
 
     @property
+    def assumed(self) -> str:
+        """What the answer takes for granted, with the cure for a table that is otherwise."""
+        return self.reports[self.riskiest].assumed
+
+    @property
     def caveats(self) -> list[str]:
         """What the numbers rest on, cautions first."""
         law = (
@@ -273,6 +278,7 @@ class GroupedMeanReport(Report):
             ],
             "highest": self.highest,
             "riskiest": self.rows(top),
+            "assumed": self.assumed,
             "caveats": self.caveats,
         }
 
@@ -312,7 +318,7 @@ class GroupedMeanReport(Report):
             lines = [(f"{x['row']}", number(x["leakage"]), printable(x["group"])) for x in rows]
             title = f"Rows most at risk ({len(rows):,}; row 0 is the first)"
             sections.append(Section(title, [Table(("row", "leakage", "group"), lines, left=1)]))
-        return Document(answer, sections, self.cautions)
+        return Document(answer, sections, self.cautions, assumed=self.assumed)
 
     def __repr__(self) -> str:
         return (

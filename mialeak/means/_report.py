@@ -19,7 +19,7 @@ from mialeak.means._genotype_cautions import lone_alleles
 from mialeak.means._panel import ReferencePanel
 from mialeak.means._register import InRegister
 from mialeak.means._release import Release
-from mialeak.means._report_document import column_of, document, panels, power_of, warnings_of
+from mialeak.means._report_document import assumed, column_of, document, panels, power_of, warned
 from mialeak.means._sites import sites_within
 from mialeak.means._yardsticks import homer_scores, yardsticks
 from mialeak.tradeoff import GaussianTradeOff
@@ -369,7 +369,12 @@ class MeanReport(Report):
     @cached_property
     def warnings(self) -> list[str]:
         """What changes the meaning of the answer, and belongs beside it."""
-        return [*self._lone_alleles, *warnings_of(self, self._release, self._known)]
+        return [*self._lone_alleles, *warned(self, self._release, self._known)]
+
+    @property
+    def assumed(self) -> str:
+        """What the answer takes for granted, with the cure for a table that is otherwise."""
+        return assumed(self)
 
     @cached_property
     def caveats(self) -> list[str]:
@@ -479,6 +484,7 @@ class MeanReport(Report):
             "noise_needed": self.noise_needed(leakage),
             "sites_within": self.sites_within(leakage),
             "riskiest": riskiest,
+            "assumed": self.assumed,
             "caveats": list(self.caveats),
             "exact": self.exact_rows(top).to_dict() if self.exact else None,
         }

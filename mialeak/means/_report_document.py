@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from mialeak.means._release import Column, Release
     from mialeak.means._report import MeanReport
 
-__all__ = ["column_of", "document", "panels", "power_of", "warnings_of"]
+__all__ = ["column_of", "document", "panels", "power_of", "warned"]
 
 #: Names of columns listed of each kind.
 _NAMED = 12
@@ -57,7 +57,18 @@ def document(
         sections.append(_riskiest(report, report.riskiest(top), show_rows))
     if top and report.exact:
         sections.append(report.exact_rows(top).section())
-    return Document(_answer(report), sections, report.cautions)
+    return Document(_answer(report), sections, report.cautions, assumed=report.assumed)
+
+
+def assumed(report: MeanReport) -> str:
+    """What the answer takes for granted: that rows are people, and how a sample was drawn."""
+    who = (
+        "Each row is a different person. If persons have several rows, pass one row for each, such "
+        "as the mean of their rows."
+    )
+    if not report.has_register:
+        return who
+    return f"{who} Everyone in the register was equally likely to be among the rows."
 
 
 def _answer(report: MeanReport) -> str:
@@ -219,7 +230,7 @@ def column_of(column: Column, release: Release) -> dict[str, Any]:
     return {**content, "kind": "number", "mean": mean, "std": std}
 
 
-def warnings_of(report: MeanReport, release: Release, known: Release) -> list[str]:
+def warned(report: MeanReport, release: Release, known: Release) -> list[str]:
     """What the names, the identifiers and the covariance make of the answer; `known` are the rows
     that stand for the population.
     """

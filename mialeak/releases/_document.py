@@ -17,7 +17,13 @@ if TYPE_CHECKING:
     from mialeak.releases._hidden_counts import Recovered
     from mialeak.releases._report import OutputCost, ReleaseReport
 
-__all__ = ["document", "panels"]
+__all__ = ["ASSUMED", "document", "panels"]
+
+#: What the answer takes for granted.
+ASSUMED = (
+    "Each row of the people is a different person, and these are all the outputs about them, "
+    "earlier ones included."
+)
 
 
 def document(
@@ -33,7 +39,7 @@ def document(
         sections.append(_contributions(contributions))
     if top:
         sections.append(_riskiest(report, top, show_rows))
-    return Document(_answer(report), sections, report.cautions)
+    return Document(_answer(report), sections, report.cautions, assumed=ASSUMED)
 
 
 def _span(leakage: ReleaseLeakage) -> str:

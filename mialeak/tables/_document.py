@@ -23,6 +23,7 @@ __all__ = [
     "CellSize",
     "RowAtRisk",
     "SampleSize",
+    "assumed",
     "compared",
     "counted",
     "document",
@@ -48,6 +49,31 @@ def document(report: TableReport, *, leakage: float, top: int, show_rows: bool) 
     if top:
         sections.append(_riskiest(report, report.riskiest(top), show_rows))
     return Document(_answer(report), sections, report.cautions)
+
+
+def assumed(report: TableReport) -> str:
+    """What the answer takes for granted: who is counted, and how a sample was drawn."""
+    if report.persons is not None:
+        who = (
+            f"Rows with the same value of {printable(report.persons.column)} are those of one "
+            "person."
+        )
+    elif report.counts is not None:
+        who = (
+            f"Column {printable(report.counts)} counts people, and nobody is counted in two rows. "
+            "If years, sites or questions repeat people, keep the rows of one of them; if rows are "
+            "sums of others, name the value that marks them (option total)."
+        )
+    else:
+        who = (
+            "Each row is a different person. If persons have several rows, name the column of "
+            "their numbers (option person); if the rows are counted already, name the column of "
+            "the counts (option counts)."
+        )
+    if report.population is None:
+        return who
+    each = "In each stratum everyone" if report.population.strata else "Everyone"
+    return f"{who} {each} in the register was equally likely to be in the table."
 
 
 def _answer(report: TableReport) -> str:

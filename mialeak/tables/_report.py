@@ -18,7 +18,7 @@ from mialeak._results import Bounds, Estimate, Kind
 from mialeak.discrete import min_samples
 from mialeak.tables._by_column import ColumnEffect, column_effects, is_shown
 from mialeak.tables._cells import of_rows
-from mialeak.tables._document import CellSize, RowAtRisk, SampleSize, counted, document
+from mialeak.tables._document import CellSize, RowAtRisk, SampleSize, assumed, counted, document
 from mialeak.tables._estimate import (
     TESTED_RATIO,
     TESTED_ROWS,
@@ -279,6 +279,11 @@ class TableReport(Report):
         )
 
     @property
+    def assumed(self) -> str:
+        """What the answer takes for granted, with the argument for a table that is otherwise."""
+        return assumed(self)
+
+    @property
     def caveats(self) -> tuple[str, ...]:
         """The cautions, and why the interval may be worse than its level; often none."""
         sentences = list(self.cautions)
@@ -341,17 +346,16 @@ class TableReport(Report):
         show_rows : bool
             Whether to show the values of these rows, which are those of persons.
         """
+        rows: Any = {"top": top, "show_rows": show_rows}
         if self.population is not None:
-            return document_of_population(self, self.population, top=top, show_rows=show_rows)
-        if self.persons is not None:
-            sections = [counted(self)]
-            return document_of_persons(self, self.persons, sections, top=top, show_rows=show_rows)
-        if self.margins is None:
-            return document(self, leakage=leakage, top=top, show_rows=show_rows)
-        margins = document_of_margins(
-            self, self.margins, leakage=leakage, top=top, show_rows=show_rows
-        )
-        return replace(margins, cautions=self.cautions)
+            content = document_of_population(self, self.population, **rows)
+        elif self.persons is not None:
+            content = document_of_persons(self, self.persons, [counted(self)], **rows)
+        elif self.margins is not None:
+            content = document_of_margins(self, self.margins, leakage=leakage, **rows)
+        else:
+            content = document(self, leakage=leakage, **rows)
+        return replace(content, cautions=self.cautions, assumed=self.assumed)
 
     def panels(self, *, leakage: float = 0.01) -> Sequence[Panel]:
         """What :meth:`plot` draws, with a line at a `leakage`."""
@@ -399,6 +403,7 @@ class TableReport(Report):
             "columns_stripped": [str(name) for name in self.columns_stripped],
             "estimate": self.estimate.to_dict(),
             "plug_in": self.plug_in,
+            "assumed": self.assumed,
             "caveats": list(self.caveats),
             "n_cells": self.n_cells,
             "n_unique": self.n_unique,
