@@ -25,7 +25,20 @@ from mechanism_truth import (
 )
 
 from mialeak import atom_leakage, max_leakage, mechanism_leakage
-from mialeak.mechanisms import Histogram, Pipeline, Pram, Round, Suppress, Swap, Synthetic
+from mialeak.mechanisms import (
+    CellKey,
+    DiscreteGaussian,
+    Geometric,
+    Histogram,
+    Pipeline,
+    Pram,
+    RandomRound,
+    Round,
+    Suppress,
+    Swap,
+    Synthetic,
+    protection,
+)
 
 # --- independent rows ------------------------------------------------------------------------
 
@@ -234,3 +247,48 @@ def test_rows_replaced_by_others_of_their_law_leak_with_those_that_stay(
         expected = 0.7 * atom_leakage(law, n)
         assert (ends.lower <= expected * (1 + 1e-12)).all()
         assert ends.upper == pytest.approx(expected, rel=1e-3)
+
+
+# --- names ----------------------------------------------------------------------------------------
+
+
+def test_a_text_names_its_protection(tmp_path):
+    ptable, matrix = tmp_path / "ptable.csv", tmp_path / "moves.csv"
+    ptable.write_text("i;v;p\n0;0;1\n1;-1;0.5\n1;1;0.5\n")
+    matrix.write_text("from,a,b\na,0.9,0.1\nb,0.2,0.8\n")
+    named = {
+        "round:5": Round(5),
+        "random-round:3": RandomRound(3),
+        "suppress:10": Suppress(10),
+        "suppress-positive:10": Suppress(10, zeros_shown=True),
+        f"cell-key:{ptable}": CellKey(ptable),
+        "geometric:0.5": Geometric(0.5),
+        "gaussian:2": DiscreteGaussian(2.0),
+        "synthetic:500": Synthetic(500),
+        "suppress:7+round:5": Pipeline(Suppress(7), Round(5)),
+        " round: 5 + suppress:7": Pipeline(Round(5), Suppress(7)),
+    }
+    for text, expected in named.items():
+        assert repr(protection(text)) == repr(expected)
+    assert isinstance(protection(f"pram:{matrix}"), Pram)
+
+
+@pytest.mark.parametrize(
+    ("text", "options", "words"),
+    [
+        ("round", {}, r"text must be round:BASE, random-round:BASE, .* or pram:FILE; got"),
+        ("", {}, "got text = ''"),
+        ("rounding:5", {}, "got text = 'rounding:5'"),
+        ("round:2.5", {}, "got text = 'round:2.5'"),
+        ("round:5+", {}, "got text = 'round:5\\+'"),
+        (5, {}, "got text = 5"),
+        ("round:1", {}, "base must be between 2 and"),
+        ("geometric:-1", {}, "epsilon must be"),
+        ("suppress:3+gaussian:1", {}, "add noise before counts are hidden"),
+        ("pram:m.csv", {"names": ["round"], "argument": "protect"}, "protect must be round:BASE"),
+        ("suppress:3", {"names": ["round", "geometric"]}, "be round:BASE, geometric:EPSILON, or"),
+    ],
+)
+def test_a_text_that_names_no_protection_is_refused(text, options, words):
+    with pytest.raises(ValueError, match=words):
+        protection(text, **options)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import math
-from functools import partial
 from typing import Any
 
 from mialeak.cli import _options
@@ -115,45 +114,21 @@ def plan(frame: Any, columns: Any, options: argparse.Namespace, **asked: Any) ->
 
 def _checked(text: str) -> str:
     """The option, if it names a protection, for argparse."""
+    from mialeak.mechanisms import protection
+
     try:
-        _protection(text)
-    except KeyError:
-        raise argparse.ArgumentTypeError(f"must be {_FORMS}; got {text!r}") from None
+        protection(text)
     except (OSError, TypeError, ValueError) as error:
-        cause = (
-            "" if not hasattr(error, "fault") and "invalid literal" in str(error) else str(error)
-        )
-        rule = f"must be {_FORMS}; got {text!r}"
-        raise argparse.ArgumentTypeError(f"{rule} ({cause})" if cause else rule) from None
+        fault = getattr(error, "fault", None)
+        cause = "" if getattr(fault, "name", "") == "text" else f" ({error})"
+        raise argparse.ArgumentTypeError(f"must be {_FORMS}; got {text!r}{cause}") from None
     return text
-
-
-def _protection(text: str) -> Any:
-    """The protection that the option names."""
-    from mialeak import mechanisms
-
-    kinds: dict[str, tuple[Any, type]] = {
-        "round": (mechanisms.Round, int),
-        "random-round": (mechanisms.RandomRound, int),
-        "suppress": (mechanisms.Suppress, int),
-        "suppress-positive": (partial(mechanisms.Suppress, zeros_shown=True), int),
-        "cell-key": (mechanisms.CellKey, str),
-        "geometric": (mechanisms.Geometric, float),
-        "gaussian": (mechanisms.DiscreteGaussian, float),
-        "synthetic": (mechanisms.Synthetic, int),
-    }
-    if text.startswith("pram:"):
-        return mechanisms.Pram(text.removeprefix("pram:"))
-    steps = []
-    for step in text.split("+"):
-        name, _, value = step.partition(":")
-        kind, number = kinds[name.strip()]
-        steps.append(kind(number(value)))
-    return steps[0] if len(steps) == 1 else mechanisms.Pipeline(*steps)
 
 
 def protections(options: argparse.Namespace) -> dict[str, Any] | None:
     """`protect` of ``table_leakage``: each option as typed, and the protection it names."""
     if options.protect is None:
         return None
-    return {text: _protection(text) for text in options.protect}
+    from mialeak.mechanisms import protection
+
+    return {text: protection(text) for text in options.protect}

@@ -19,6 +19,7 @@ from mialeak.mechanisms._coarsen import Coarsening, coarsen
 from mialeak.mechanisms._discretize import Discretization, discretize
 from mialeak.mechanisms._enumerate import count_vectors
 from mialeak.mechanisms._leakage import MechanismLeakage, mechanism_leakage
+from mialeak.mechanisms._named import protection
 from mialeak.mechanisms._noise import DiscreteGaussian, Synthetic
 from mialeak.mechanisms._pipeline import InformationLost, Pipeline, information_lost
 from mialeak.mechanisms._post_randomisation import Pram
@@ -51,4 +52,5 @@ __all__ = [
     "information_lost",
     "mechanism_leakage",
     "optimal_ptable",
+    "protection",
 ]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import tomllib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +12,7 @@ from mialeak._arrays import invalid
 from mialeak._columns import near
 from mialeak._files.opening import inside_folder
 from mialeak._files.tables import read_table
-from mialeak.mechanisms import CellMechanism, Geometric, RandomRound, Round, Suppress
+from mialeak.mechanisms import CellMechanism, protection
 
 __all__ = ["PLAN_SCHEMA", "Plan", "PlannedOutput", "read_plan"]
 
@@ -28,13 +27,15 @@ _OUTPUT_KEYS = {
     "mean": ("mean", "where"),
     "acro": ("acro", "outputs", "where", "protect"),
 }
-_PROTECTIONS: dict[str, tuple[Callable[[Any], CellMechanism], type]] = {
-    "round": (Round, int),
-    "random-round": (RandomRound, int),
-    "suppress": (Suppress, int),
-    "suppress-positive": (partial(Suppress, zeros_shown=True), int),
-    "geometric": (Geometric, float),
-}
+_PROTECTIONS = (
+    "round",
+    "random-round",
+    "suppress",
+    "suppress-positive",
+    "geometric",
+    "gaussian",
+    "synthetic",
+)
 
 
 @dataclass(frozen=True)
@@ -152,22 +153,10 @@ def _output(
 
 
 def _protection(text: Any, where: str) -> CellMechanism:
-    name, _, value = text.partition(":") if isinstance(text, str) else ("", "", "")
-    rule = (
-        "be round:BASE, random-round:BASE, suppress:BELOW, suppress-positive:BELOW (zeros are "
-        "shown) or geometric:EPSILON"
-    )
-    if name not in _PROTECTIONS:
-        invalid(f"protect in {where}", rule, value=text)
-    kind, number = _PROTECTIONS[name]
-    try:
-        parsed = number(value)
-    except ValueError:
-        invalid(f"protect in {where}", rule, value=text)
-    try:
-        return kind(parsed)
-    except ValueError as error:
-        raise ValueError(f"protect in {where}: {error}") from error
+    """A protection of counts that takes no file."""
+    made = protection(text, names=_PROTECTIONS, argument=f"protect in {where}")
+    assert isinstance(made, CellMechanism)
+    return made
 
 
 def _limits(content: Any, name: str) -> dict[str, float]:
