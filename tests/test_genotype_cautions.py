@@ -15,6 +15,7 @@ from mialeak._counts import hardy_weinberg_ratio
 from mialeak.cli import main
 from mialeak.datasets import load_genotypes
 from mialeak.laws import Chain, Genotype
+from mialeak.means._genotype_cautions import are_too_near
 
 DATA = load_genotypes()
 
@@ -346,3 +347,53 @@ def test_genotypes_of_selfing_plants_have_no_exact_law():
     for name, counts in cohorts():
         assert hardy_weinberg_ratio(counts) is None, name
     assert Chain.fit(DATA.counts[:400, :40], ploidy=2).fitted.variance_ratio is None
+
+
+@pytest.mark.parametrize("people", [20, 40, 300])
+def test_frequencies_of_shared_people_show_by_few_genotypes(people):
+    """Of 200 people among 300, linked or not; of other people they are as far as chance says."""
+    rng = np.random.default_rng(32)
+    p = rng.uniform(0.1, 0.9, 300)
+    for counts in (rng.binomial(2, p, (900, 300)), mosaics(900, 300, rng)):
+        counts = counts[:, counts[:600].std(axis=0) > 0.0]
+        variance, known = counts.var(axis=0), counts[600 : 600 + people]
+        for panel, shared in ((counts[:300], True), (counts[300:600], False)):
+            gap = counts[:200].mean(axis=0) - panel.mean(axis=0)
+            distances = gap**2 / (variance * (1 / 200 + 1 / 300))
+            assert are_too_near(distances, panel.mean(axis=0) / 2, known) == shared
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("G6PD", ["WT", "HET", "HOM"]),
+        ("site", ["hom_ref", "het", "hom_alt"]),
+        ("site", ["Homozygous 1/1", "Heterozygous 1/2", "Homozygous 2/2"]),
+        ("site", ["wt/wt", "wt/mut", "mut/mut"]),
+        ("site", ["-/-", "+/-", "+/+"]),
+        ("site", ["A:A", "A:G", "G:G"]),
+        ("D3S1358", ["17/17", "17/18", "18/18", "15/17"]),
+        ("CYP2D6", ["*1/*1", "*1/*2", "*2/*2"]),
+        ("blood", ["MM", "Mm", "mm"]),
+        ("rs429358", ["Allele 1", "Both", "Allele 2"]),
+    ],
+)
+def test_genotypes_in_any_words_are_cautioned(name, words):
+    report = mean_leakage({name: words * 20, "age": list(range(20 * len(words)))})
+    (caution,) = report.cautions
+    assert caution.startswith(f"Genotypes are text in column {name!r}")
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("side", ["left", "right", "both"]),
+        ("site", ["East", "West", "South"]),
+        ("rs429358", ["carrier", "none"]),
+        ("season", ["2019/20", "2020/21", "2021/22"]),
+        ("sex", ["m", "f", "x"]),
+        ("orientation", ["heterosexual", "homosexual", "other"]),
+    ],
+)
+def test_other_words_are_no_genotypes(name, words):
+    assert not mean_leakage({name: words * 20, "age": list(range(20 * len(words)))}).cautions

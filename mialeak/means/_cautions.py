@@ -70,6 +70,10 @@ _MEAN_WORDS = {"mean", "means", "avg", "average", "averages", "median", "mittel"
 _ALLELE = "[ACGTBIDN0-9.-]"
 _GENOTYPE = re.compile(rf"{_ALLELE}[/| ]{_ALLELE}(:.*)?|[ACGTBIDN0.-]{{2}}|[012]")
 _HOMOZYGOTE = re.compile(r"([ACGTBID])[/| ]?\1|(\d)[/| ]\2(:.*)?|[02]")
+#: Two alleles by any names, such as REF/ALT or 17/18, or by the case of a letter, such as Mm; and
+#: the word for two that differ.
+_PAIR = re.compile(r"([^/|:]{1,12})[/|:]([^/|:]{1,12})")
+_HETEROZYGOUS = re.compile(r"het(erozygo(us|te))?\b", re.IGNORECASE)
 #: Single letters of a sequence: those of one base, of two, and that of none.
 _BASES, _TWO_BASES, _NO_BASE = set("ACGT"), set("RYSWKM"), set("N")
 #: A number with a decimal comma, signs between thousands, parentheses for a minus, or a unit.
@@ -132,7 +136,7 @@ def cautions_of(
     """
     cautions = cautions_of_names(factors) + marker_cautions(dict(factors))
     texts = {name: _texts(factors[name]) for name, each in numbers.items() if each is None}
-    letters = [name for name, words in texts.items() if _are_genotypes(words)]
+    letters = [name for name, words in texts.items() if _are_genotypes(name, words)]
     bases = [name for name, words in texts.items() if _are_bases(words)]
     if len(bases) >= _SITES:
         letters += [name for name in bases if not _TWO_BASES.isdisjoint(texts[name])]
@@ -437,17 +441,24 @@ def _are_variants(factor: Factor) -> bool:
     return 2 * len(named) > len(words)
 
 
-def _are_genotypes(words: list[str]) -> bool:
+def _are_genotypes(name: Any, words: list[str]) -> bool:
     """Whether words are genotypes; counts beside a marker are not, as the marker is named."""
     known = [word for word in words if word.lower() not in MARKERS]
     if len(known) < len(words) and all(map(is_number, known)):
         return False
-    words = known
-    return (
-        2 <= len(words) <= 20
-        and all(_GENOTYPE.fullmatch(word) for word in words)
-        and any(_HOMOZYGOTE.fullmatch(word) for word in words)
-    )
+    if not 2 <= len(known) <= 20:
+        return False
+    if len(known) in (3, 4) and VARIANT.fullmatch(str(name)):
+        return True
+    if len(known) <= 4 and any(map(_HETEROZYGOUS.match, known)):
+        return True
+    if len({word.lower() for word in known}) == 1 and re.fullmatch(r"(?i)([a-z])\1", known[0]):
+        return True
+    pairs = [match.groups() for match in map(_PAIR.fullmatch, known) if match]
+    if len(pairs) == len(known) and any(first == second for first, second in pairs):
+        return True
+    letters = all(_GENOTYPE.fullmatch(word) for word in known)
+    return letters and any(_HOMOZYGOTE.fullmatch(word) for word in known)
 
 
 def _are_bases(words: list[str]) -> bool:

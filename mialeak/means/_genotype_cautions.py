@@ -33,6 +33,8 @@ __all__ = [
 
 #: Least frequency of the rarer allele of a common site, and so many of these at least and at most.
 _COMMON, _FEWEST, _COLUMNS = 0.05, 50, 1024
+#: People whose genotypes show how many sites are independent, at least.
+_PEOPLE = 20
 #: Two rows are of one person if they agree in this share of the sites, and of the pairs met half as
 #: many at most in a share between the other two: of different people, far more do.
 _AGREE, _BETWEEN = 0.96, (0.85, 0.94)
@@ -172,7 +174,7 @@ def _independent(genotypes: Numbers, sites: npt.NDArray[np.intp]) -> float:
     std = part.std(axis=0)
     part, std = part[:, std > 0.0], std[std > 0.0]
     rows, columns = part.shape
-    if rows < _FEWEST or columns < _FEWEST:
+    if rows < _PEOPLE or columns < _FEWEST:
         return 0.0
     standard = ((part - part.mean(axis=0)) / std).astype(np.float32)
     squares = float(np.square(standard @ standard.T, dtype=np.float64).sum()) / rows**2

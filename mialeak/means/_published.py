@@ -249,6 +249,16 @@ class PublishedReport(MeanReport):
         """Why the release, the panel or noise is probably not what was meant."""
         return (*self._release.cautions, *self._reference.cautions(self._release))
 
+    @property
+    def assumed(self) -> str:
+        """What the answer takes for granted of the targets, the release and the panel."""
+        who = "Each target is a different person."
+        if self.panel is None:
+            return f"{who} The release is of one population, which its own frequencies describe."
+        return (
+            f"{who} The people of the panel are of the same population, and none is in the release."
+        )
+
     @cached_property
     def warnings(self) -> list[str]:
         """What was omitted of the files, and what rounding hides."""

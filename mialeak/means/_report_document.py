@@ -66,9 +66,13 @@ def assumed(report: MeanReport) -> str:
         "Each row is a different person. If persons have several rows, pass one row for each, such "
         "as the mean of their rows."
     )
-    if not report.has_register:
-        return who
-    return f"{who} Everyone in the register was equally likely to be among the rows."
+    if report.has_register:
+        return f"{who} Everyone in the register was equally likely to be among the rows."
+    if report.panel is not None:
+        return (
+            f"{who} The people of the panel are of the same population, and none is in the table."
+        )
+    return who
 
 
 def _answer(report: MeanReport) -> str:
