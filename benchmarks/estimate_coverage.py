@@ -277,9 +277,9 @@ known number of rows.
 
 CELLS_TEXT = """\
 The table has the coverage of the range of the leakage about a target in one cell. Each line is for
-20,000 cells, drawn by their probability: of cells chosen before the sample is drawn, and of the
-cells of rows of the sample. The range uses the count of that cell alone, and is wide: for a cell
-seen once it reaches 1.
+20,000 cells, drawn by their probability. The first column of coverages is for cells that are chosen
+before the sample is drawn, the second for the cells of rows of the sample. The range uses the count
+of the target's cell alone, and is wide: for a cell with one row it reaches 1.
 """
 
 
@@ -289,8 +289,8 @@ PREFACE = """# Coverage of the estimates
 is known only from a sample. This page lists the measured coverage of their intervals. No coverage
 is claimed for other laws, for fewer than 1,000 rows, for releases of more than ten times the
 sample, or for rows that are not independent draws from the population. (The method uses no
-knowledge of the law: for cells of every probability it enforces the condition under which the ends
-of an interval bound the leakage.)
+knowledge of the law. The ends of an interval bound the leakage if an inequality holds for cells of
+every probability; the method enforces this inequality for all probabilities.)
 
 Each line is for {repetitions} samples of N rows ({fewer} where the release is not as large as the
 sample, or [gamma](glossary.md) is not 1; fewer for equal cells). It states the leakage of a

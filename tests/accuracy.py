@@ -23,14 +23,18 @@ CLASSES = (0.5, 1.0, 2.0, 4.0)
 PAGE = """\
 # Accuracy
 
-Each table has the errors of one kernel against ball arithmetic, region by region. The unit is
-eps = 2**-52 of the true value (of 1 where a log probability is near 0). The columns "<= 0.5" to
-"more" have the share of points in each class of error; the last two columns have the worst error of
-`scipy.stats` and of the literal formula in NumPy ("NumPy twin") at the same points. The tests
-enforce the column "bound", and fail if a stored worst error grows.
+Each table states the errors of one function for each region of its arguments. The true values are
+computed in [ball arithmetic](glossary.md), that is, to many digits and with a proven bound on the
+error. The unit is eps = 2**-52 of the true value (of 1 where a log probability is near 0). The
+columns "<= 0.5" to "more" have the percentage of points in each class of error; the last two
+columns have the worst error of `scipy.stats` and of the literal formula in NumPy ("NumPy twin") at
+the same points. The tests enforce the column "bound", and fail if a stored worst error grows.
 
-Each function has {points:,} points, with n in [1, 2**53] and p in [1e-300, 1 - 2**-53], the seams
-between methods included. Made by
+Each function is computed at {points:,} points, with n in [1, 2**53] and p in [1e-300, 1 - 2**-53].
+A function uses different methods in different regions; some of the points lie where one method
+replaces another. For `binom_excess` and `binom_sf` the tail is above the mean, for
+`binom_shortfall` it is below; "beyond the mean" are the points on the other side of the mean, more
+than one standard deviation (sd) from it. Made by
 `python tests/accuracy.py --points {points} --seed {seed} --markdown`."""
 
 
