@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 if TYPE_CHECKING:
     from pathlib import Path
 
     from mialeak.tradeoff import TradeOff
 
-__all__ = ["WORLDS", "curves_of_plan"]
+__all__ = ["WORLDS", "PlannedCurve", "curves_of_plan"]
 
 #: What the worlds of a plan may differ by.
 WORLDS = ("substitution", "add or remove")
@@ -29,8 +29,16 @@ _SMALL_EPSILON, _LARGE_DELTA = 0.01, 0.1
 _MOST_SCALE = 1e4
 
 
-def curves_of_plan(path: str) -> tuple[list[TradeOff], list[int], str]:
-    """The curves of the releases of a plan, how often each is used, and their worlds."""
+class PlannedCurve(NamedTuple):
+    """A release of a plan: its curve, how often it is made, and what it is in words."""
+
+    curve: TradeOff
+    times: int
+    words: str
+
+
+def curves_of_plan(path: str) -> tuple[list[PlannedCurve], str]:
+    """The releases of a plan, and the worlds of all."""
     import tomllib
     from pathlib import Path
 
@@ -50,16 +58,33 @@ def curves_of_plan(path: str) -> tuple[list[TradeOff], list[int], str]:
         invalid(file.name, "have only worlds and [[release]]", value=next(iter(content)))
     if not isinstance(releases, list) or not all(isinstance(each, dict) for each in releases):
         invalid(f"release of {file.name}", "be tables, each below a line [[release]]")
-    curves, counts = [], []
+    planned = []
     for number, each in enumerate(releases, 1):
         where = f"release {number} of {file.name}"
         if each.get("worlds", worlds) != worlds:
             remedy = "Epsilons of different neighbours do not compose: restate one of them"
             invalid(f"worlds of {where}", f"be {worlds!r}", value=each["worlds"], remedy=remedy)
         content = {k: v for k, v in each.items() if k != "worlds"}
-        curves.append(_release(content, where, worlds, file))
-        counts.append(each.get("times", 1))
-    return curves, counts, worlds
+        curve = _release(content, where, worlds, file)
+        planned.append(PlannedCurve(curve, each.get("times", 1), _in_words(content)))
+    return planned, worlds
+
+
+def _in_words(content: dict[str, Any]) -> str:
+    """A release of a plan, with the size of its noise beside the parameter that states it."""
+    kind = next(kind for kind in _KINDS if kind in content)
+    value, rate = content[kind], content.get("rate", 1.0)
+    if kind == "curve":
+        return f"the curve in {value}"
+    if kind == "epsilon":
+        return f"epsilon {value:g} at delta {content.get('delta', 0.0):g}"
+    if kind == "discrete_gaussian":
+        shift = content.get("shift", 1)
+        return f"discrete Gaussian noise of scale {value:g}, on a count that changes by {shift:g}"
+    noise = f", noise of scale {1.0 / value:.4g} on a value that changes by 1" if value else ""
+    words = f"Gaussian with mu {value:g}" if kind == "gaussian" else f"Laplace with {value:g}"
+    sample = "" if rate == 1.0 else f", of a random {rate:g} of the rows"
+    return f"{words}{noise}{sample}"
 
 
 def _release(content: dict[str, Any], where: str, worlds: str, plan: Path) -> TradeOff:

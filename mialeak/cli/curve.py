@@ -187,8 +187,8 @@ def run(options: argparse.Namespace) -> int:
     from mialeak._arrays import invalid
     from mialeak.tradeoff import GaussianTradeOff, PiecewiseTradeOff, SubsampledTradeOff, compose
 
-    #: The rates of the samples of a plan, and how often each is drawn.
-    options.parts = []
+    #: The releases of a plan, the rates of its samples, and how often each is drawn.
+    options.planned, options.parts = [], []
     given = (options.mu, options.dp_sgd, options.claim, options.compose)
     if sum(each is not None for each in given) != 1:
         invalid("--mu", "be given, or --dp-sgd, --claim or --compose: one of the four")
@@ -201,11 +201,15 @@ def run(options: argparse.Namespace) -> int:
     if options.compose is not None:
         if options.rate != 1.0 or options.steps != 1:
             invalid("--compose", "have the rates and times in the plan: leave out --rate, --steps")
-        curves, counts, options.worlds = curves_of_plan(options.compose)
-        options.steps = sum(counts)
-        samples = list(zip(curves, counts, strict=True))
-        options.parts = [(c.rate, n) for c, n in samples if isinstance(c, SubsampledTradeOff)]
-        return _give(compose(*curves, counts=counts), options)
+        options.planned, options.worlds = planned, _ = curves_of_plan(options.compose)
+        options.steps = sum(each.times for each in planned)
+        options.parts = [
+            (each.curve.rate, each.times)
+            for each in planned
+            if isinstance(each.curve, SubsampledTradeOff)
+        ]
+        counts = [each.times for each in planned]
+        return _give(compose(*(each.curve for each in planned), counts=counts), options)
     if options.dp_sgd is not None:
         if options.rate != 1.0 or options.steps != 1:
             invalid("--dp-sgd", "have the rate and the steps in itself: leave out --rate, --steps")
@@ -257,9 +261,11 @@ def _content(curve: TradeOff, options: argparse.Namespace) -> dict[str, Any]:
     advantage = answer(lambda: curve.advantage, "advantage", epsilon=0.0)
     content: dict[str, Any] = {
         "mu": options.mu,
-        "rate": options.rate,
+        "rate": None if options.planned else options.rate,
         "steps": options.steps,
         "worlds": options.worlds,
+        "releases": [{"times": each.times, "words": each.words} for each in options.planned],
+        "assumed": _assumed(options),
         "kind": curve.kind if options.claim is None else "bound",
         "advantage": advantage,
         "accuracy": (1.0 + advantage) / 2.0,
@@ -324,6 +330,9 @@ def _document(content: dict[str, Any], options: argparse.Namespace) -> Document:
     if content["auc"] is not None:
         summary.append((number(content["auc"]), "area under the curve of power against it"))
     sections = [Section("Trade-off curve", [Pairs(summary), Notes(_notes(content, options))])]
+    if options.planned:
+        releases = [(f"{each.times:,}", each.words) for each in options.planned]
+        sections.insert(0, Section("Releases, each so many times", [Pairs(releases)]))
     tables = (
         (
             "Largest power of an attack" if claimed else "Power of the best attack",
@@ -342,7 +351,23 @@ def _document(content: dict[str, Any], options: argparse.Namespace) -> Document:
             rows.append((f"{row[given]:g}", f"{bound}{shown}"))
         if rows:
             sections.append(Section(title, [Table((head, answered), rows)]))
-    return Document(answer, sections)
+    return Document(answer, sections, assumed=content["assumed"])
+
+
+def _assumed(options: argparse.Namespace) -> str:
+    """How samples are drawn; empty for a claim and a release of all rows."""
+    sampled = options.rate != 1.0 or options.parts
+    if not sampled:
+        return "The noise of each release is drawn anew." if options.steps > 1 else ""
+    if options.worlds == WORLDS[0]:
+        return "Each step draws a batch of the same size, by chance and anew."
+    if options.worlds == WORLDS[1]:
+        return (
+            "Each step draws every row by itself with this probability (Poisson sampling). A "
+            "training on batches of shuffled data, each row once an epoch, may leak several times "
+            "as much."
+        )
+    return "Each release draws its rows anew, by chance."
 
 
 def _notes(content: dict[str, Any], options: argparse.Namespace) -> list[str]:
