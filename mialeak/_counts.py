@@ -71,8 +71,8 @@ _DESIGNED, _LEAST_COPIES, _RARER = 0.5, 5.0, 0.4
 _SWAPPED, _FITS, _FAR, _LEAST_SWAPPED = 50.0, 10.0, 3.5, 3
 #: Means of which the likelihood of a row is taken are as far from 0 and 2.
 _TINY_MEAN = 1e-9
-#: Decimals of frequencies that were rounded, not counted.
-_ROUNDED = 10**6
+#: Most decimals of frequencies that were rounded.
+_DIGITS = 6
 #: Codes of a genotype that is missing.
 MISSING = (-9.0, -1.0, 3.0, 9.0, 99.0, -99.0, 255.0, -128.0)
 #: With so many genotypes 2 expected there is one.
@@ -320,12 +320,22 @@ def is_mean_of_half(mean: FloatArray, n: int) -> bool:
     if (np.abs(first - np.rint(first)) > _STRAY).any():
         return False
     varied = mean[(mean > 0.0) & (mean < 2.0)]
-    counts, rounded = 0.5 * n * varied, 0.5 * _ROUNDED * varied
+    counts = 0.5 * n * varied
     whole = np.rint(counts)
-    is_rounded = (np.abs(rounded - np.rint(rounded)) < _STRAY).all()
-    if varied.size < _SITES or is_rounded or (np.abs(counts - whole) > _STRAY).any():
+    if varied.size < _SITES or (np.abs(counts - whole) > _STRAY).any():
+        return False
+    if _are_whole_if_rounded(0.5 * varied, n):
         return False
     return math.gcd(n // 2, *whole.astype(np.int64).tolist()) == 1
+
+
+def _are_whole_if_rounded(frequency: FloatArray, n: int) -> bool:
+    """Whether any frequencies of so few digits as these, times n, are whole."""
+    for digits in range(_DIGITS + 1):
+        scaled = 10.0**digits * frequency
+        if (np.abs(scaled - np.rint(scaled)) < _STRAY).all():
+            return n % 10**digits == 0
+    return False
 
 
 def require_possible_genotype(target: FloatArray, p: FloatArray) -> None:

@@ -78,11 +78,14 @@ MARKING_NUMBERS = (*sorted(_BELOW), *sorted(_ABOVE), *sorted(_OF_PROGRAMS))
 #: Numbers that mark a missing value nearer to the others, if they are the largest or the smallest
 #: and occur in several rows: those above, and 77, 88, 777, ...
 _REPEATED = _ABOVE | {float(digit * (10**k - 1) // 9) for digit in (7, 8) for k in range(2, 11)}
+_CODES = _REPEATED | _BELOW
 #: By what factor they are further from the others than these from one another: the second factor
 #: suffices, and the first if they are more frequent than the next value.
 _LONE, _FAR = 2.0, 4.0
 #: They occur this many times as often as any other number where they stand near these.
 _OFTEN = 3
+#: Beside measures they are by this share of the span of all others away from these.
+_APART = 0.25
 #: Most rows at the start that are looked at for lines of a header, less one, and rows of a table in
 #: which text in two of them is no coincidence.
 _MOST_HEADERS, _FEWEST_LINES = 4, 20
@@ -393,27 +396,31 @@ def _far_off(values: npt.NDArray[np.float64], shown: IntArray) -> list[int]:
     marking = list(numbers[:low]) if numbers[low] >= 0.0 else []
     if numbers[high:].size and numbers[high] > _FACTOR * max(numbers[high - 1], 1.0):
         marking += list(numbers[high:])
-    elif not marking and (numbers[0] in _REPEATED or numbers[-1] in _REPEATED):
+    elif not marking and (numbers[0] in _CODES or numbers[-1] in _REPEATED):
         marking = _repeated(values, shown)
     return [int(np.flatnonzero(values == number)[0]) for number in marking]
 
 
 def _repeated(values: npt.NDArray[np.float64], shown: IntArray) -> list[float]:
-    """The largest or smallest whole numbers that mark a missing value and occur repeatedly."""
+    """The largest or smallest whole numbers that mark a missing value and occur repeatedly.
+
+    Beside measures with decimals they are also further from these than a share of their span.
+    """
     known = np.isfinite(values)
     numbers, order = np.unique(values[known], return_index=True)
     rows = shown[known][order]
-    if (numbers % 1.0).any():
-        return []
+    of_measures = (numbers % 1.0).any()
     for sign in (-1, 1):  # from the largest down, then from the smallest up
         ordered, counts = numbers[::sign], rows[::sign]
         size = 0
-        while size < numbers.size and ordered[size] in _REPEATED:
+        while size < numbers.size and ordered[size] in _CODES:
             size += 1
         if not 0 < size <= numbers.size - 3 or counts[:size].min() < 2:
             continue
         gaps = np.abs(np.diff(ordered[size - 1 :]))
         least, widest = counts[:size].min(), gaps[1:].max()
+        if of_measures and (least < _OFTEN or gaps[0] < _APART * gaps[1:].sum()):
+            continue
         far = gaps[0] > (_LONE if least > counts[size] else _FAR) * widest
         often = least >= _OFTEN * counts[size:].max()
         if far or often:

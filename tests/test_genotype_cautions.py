@@ -10,7 +10,13 @@ import numpy as np
 import pytest
 from scipy import special
 
-from mialeak import exact_mean_tradeoff, mean_leakage, mean_tradeoff
+from mialeak import (
+    exact_mean_tradeoff,
+    gaussian_mean_tradeoff,
+    leakage_score,
+    mean_leakage,
+    mean_tradeoff,
+)
 from mialeak._counts import hardy_weinberg_ratio
 from mialeak.cli import main
 from mialeak.datasets import load_genotypes
@@ -397,3 +403,53 @@ def test_genotypes_in_any_words_are_cautioned(name, words):
 )
 def test_other_words_are_no_genotypes(name, words):
     assert not mean_leakage({name: words * 20, "age": list(range(20 * len(words)))}).cautions
+
+
+@pytest.mark.parametrize("people", [100, 127, 200, 1000])
+def test_chromosomes_in_place_of_people_are_warned_of(people):
+    """Also for numbers of people whose frequencies have few decimals, as rounded ones do."""
+    rng = np.random.default_rng(35)
+    counts = rng.binomial(2, rng.uniform(0.1, 0.9, 300), (people, 300))
+    q = counts.mean(axis=0) / 2
+    variance = 2 * q * (1 - q)
+    with pytest.warns(UserWarning, match=f"twice the {people:,} persons"):
+        mean_tradeoff(counts[0], 2 * q, variance, 2 * people)
+    mean_tradeoff(counts[0], 2 * q, variance, people)
+    mean_tradeoff(counts[0], 2 * np.round(q, 2), variance, 4 * people)
+
+
+def test_the_covariance_of_fewer_rows_than_columns_is_refused():
+    """By it every row of the table has the score (n - 1)^2/n^2, whatever it holds."""
+    rng = np.random.default_rng(36)
+    counts = rng.binomial(2, rng.uniform(0.1, 0.9, 150), (60, 150)).astype(float)
+    mean, n = counts.mean(axis=0), 60
+    for call in (mean_tradeoff, gaussian_mean_tradeoff, leakage_score):
+        with pytest.raises(ValueError, match="cov must be that of the population; its rank is"):
+            call(counts[0], mean, np.cov(counts.T), n)
+    assert mean_tradeoff(counts[0], mean, counts.var(axis=0), n).advantage > 0.5
+    shares = np.array([0.1, 0.3, 0.6])
+    singular = np.diag(shares) - np.outer(shares, shares)
+    assert leakage_score(np.eye(3)[0], shares, singular, 10) == pytest.approx(0.9)
+
+
+@pytest.mark.parametrize("people", [10, 20, 1000])
+def test_the_cohort_in_a_panel_shows_where_populations_differ_or_people_are_few(people):
+    """Sites chosen to tell ancestries apart seem linked; of 20 people no linkage is known."""
+    rng = np.random.default_rng(37)
+    everyone = DATA.counts[rng.permutation(len(DATA.counts))]
+    cohort = everyone[:people]
+    for panel, shared in ((everyone[: 2 * people], True), (everyone[people : 2 * people], False)):
+        cautions = mean_leakage(cohort, panel=panel, unmatched="omit").cautions
+        said = f"{people:,} of {people:,} rows equal a row of the panel"
+        assert any(each.startswith(said) for each in cautions) == shared
+
+
+def test_people_alike_at_the_sites_of_one_gene_are_not_taken_for_one_person():
+    """Four haplotypes: most people equal another, in the panel as often as across."""
+    rng = np.random.default_rng(38)
+    kinds = rng.random((4, 60)) < 0.5
+    people = kinds[rng.integers(4, size=(400, 2))].sum(axis=1).astype(float)
+    assert not any(
+        "rows equal a row" in each
+        for each in mean_leakage(people[:200], panel=people[200:], unmatched="omit").cautions
+    )

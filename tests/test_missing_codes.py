@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from mialeak.cli import main
+from mialeak.means import mean_leakage
 from mialeak.tables import table_leakage
 
 RNG = np.random.default_rng(3)
@@ -53,3 +54,24 @@ def test_a_code_that_only_the_register_has_is_no_error(tmp_path, capsys):
     options = ["--population", str(register), "--missing", "grade=-7", "--na", "drop"]
     assert answer(tmp_path, PUPILS, *options) == 0
     assert json.loads(capsys.readouterr().out)["population"]["people"] == 3 * ROWS
+
+
+@pytest.mark.parametrize("code", [-9.0, -99.0, -999.0])
+def test_a_negative_code_beside_negative_measures_is_named(code):
+    rng = np.random.default_rng(4)
+    scores = np.round(rng.normal(size=1000), 2)
+    people = pd.DataFrame({"height": np.round(rng.normal(170, 9, 1000)), "z": scores})
+    assert not mean_leakage(people).cautions
+    people.loc[rng.random(1000) < 0.015, "z"] = code
+    (caution,) = mean_leakage(people).cautions
+    assert caution.startswith(f"{code} is counted as a value like any other, in ")
+
+
+def test_the_least_of_many_measures_is_no_code():
+    """Temperatures of -9 and balances of -99 that occur three times, with others around them."""
+    rng = np.random.default_rng(5)
+    degrees = np.round(rng.normal(-2, 3, 2000).clip(-9, None), 1)
+    balances = np.round(rng.normal(0, 30, 2000).clip(-99, None))
+    degrees[:4], balances[:4] = -9.0, -99.0
+    people = pd.DataFrame({"degrees": degrees, "balance": balances})
+    assert not mean_leakage(people).cautions

@@ -417,3 +417,19 @@ def test_a_panel_that_includes_the_people_of_the_release_is_cautioned(drawn, tmp
     assert caution.startswith("The panel seems to include people of the release")
     assert both.log_likelihood_ratios.mean() < others.log_likelihood_ratios.mean()
     assert "not stated" in str(both)
+
+
+def test_linked_sites_without_a_panel_are_cautioned(tmp_path):
+    """Twenty sites of each of 30 blocks are the same: their frequencies state 30 numbers."""
+    rng = np.random.default_rng(9)
+    blocks = rng.binomial(2, rng.uniform(0.1, 0.9, 30), (260, 30))
+    for counts, says in (
+        (np.repeat(blocks, 20, axis=1), "The sites are not independent"),
+        (blocks, ""),
+    ):
+        table = write_raw(tmp_path / "t.raw", counts[200:])
+        copies, alleles = counts[:200].sum(axis=0), np.full(counts.shape[1], 400)
+        of = write_afreq(tmp_path / "r.afreq", copies, alleles)
+        cautions = mean_leakage(table, published=of).cautions
+        assert len(cautions) == bool(says)
+        assert all(caution.startswith(says) for caution in cautions)

@@ -94,6 +94,7 @@ OUTPUTS = {
         "curve --mu 0 --rate 0.1",
         "curve --mu inf --epsilon 0,inf --delta 0,0.5,1 --fpr 0,1",
         "curve --mu 40 --delta 0",
+        "curve --compose CURVES --delta 1e-5",
     ],
     "mean-groups-1": [
         "mean --example genotypes --by superpopulation --top 2 --max-leakage 0.5",
@@ -194,7 +195,18 @@ def tables(tmp_path_factory):
     (folder / "targets.raw").write_text(head + "f a 0 0 0 -9 0 1\nf b 0 0 0 -9 2 1\n")
     sites = "1\trs1\tA\tC\t0.3\t20\n2\trs2\tT\tG\t0.45\t20\n"
     (folder / "r.afreq").write_text("#CHROM\tID\tREF\tALT\tALT_FREQS\tOBS_CT\n" + sites)
-    files = {"CSV": "t.csv", "GAPS": "gaps.csv", "COUNTS": "counts.csv", "NPZ": "t.npz"}
+    (folder / "curves.toml").write_text(
+        'worlds = "add or remove"\n[[release]]\ngaussian = 0.5\nrate = 0.1\ntimes = 3\n'
+        "[[release]]\nlaplace = 0.5\n[[release]]\nepsilon = 1\n[[release]]\n"
+        "discrete_gaussian = 3\n"
+    )
+    files = {
+        "CURVES": "curves.toml",
+        "CSV": "t.csv",
+        "GAPS": "gaps.csv",
+        "COUNTS": "counts.csv",
+        "NPZ": "t.npz",
+    }
     files |= {"SAMPLE": "sample.csv", "SPARSE": "sparse.csv"}
     files |= {"TARGETS": "targets.raw", "FREQUENCIES": "r.afreq"}
     files |= {"PEOPLE": "people.csv", "SOME": "some.csv", "VISITS": "visits.csv"}

@@ -13,7 +13,13 @@ from mialeak._numerics.distances import kernel_blocks
 from mialeak._samples import common_copies, repeated_piece
 from mialeak.means._genotype_cautions import Kin, same_persons
 
-__all__ = ["are_genotypes", "cautions_of_matrix", "common_rows", "repeat_cautions"]
+__all__ = [
+    "are_genotypes",
+    "cautions_of_matrix",
+    "common_rows",
+    "repeat_cautions",
+    "share_of_twins",
+]
 
 #: The least side of a matrix of genotypes that is looked at for rows that are sites.
 _SIDE = 20
@@ -153,6 +159,13 @@ def common_rows(matrix: Numbers, other: Numbers) -> int:
         )
         near += int(np.isin(without, beside).sum()) - equal
     return 0 if near * matrix.shape[1] / len(chosen) * _NEAR > equal else equal
+
+
+def share_of_twins(matrix: Numbers) -> float:
+    """Share of the rows that equal another row."""
+    keys = _keys(matrix, _weights(matrix.shape[1]))
+    rows = np.unique(keys, return_counts=True)[1]
+    return float(rows[rows > 1].sum() / len(keys))
 
 
 def are_genotypes(matrix: Numbers) -> bool:

@@ -22,7 +22,7 @@ from mialeak._files.plink_text import (
 )
 from mialeak._labels import columns_that
 from mialeak.means._genotype_cautions import are_too_near, same_rows
-from mialeak.means._matrix_cautions import are_genotypes, common_rows
+from mialeak.means._matrix_cautions import are_genotypes, common_rows, share_of_twins
 from mialeak.means._reading import as_table, release_of
 from mialeak.means._release import Column, Release
 from mialeak.means._rows import basis_of, copies_of
@@ -51,6 +51,9 @@ _SAME = 1e-4
 #: Squared distance of a mean in its variance from which on a site seems to count the other allele
 #: in the panel, if 2 less the mean is nearer than the second (normal: 1e-12 and 2e-3).
 _SWAPPED, _FITS = 50.0, 10.0
+#: Rows that equal one of the panel are of the same people, where so many times as many as rows that
+#: are equal within the panel.
+_BEYOND = 3.0
 #: Share of the columns from which on those left out are a caution.
 _LARGE = 0.1
 #: Alleles that the two strands of a site share.
@@ -129,7 +132,18 @@ class ReferencePanel:
             other[:] = False
         return other
 
-    def requiresame_alleles(self, table: Release) -> None:
+    def _refuse_swapped(self, table: Release) -> None:
+        """Refuse columns that count the other allele, by which rows would seem to be no people."""
+        other = np.flatnonzero(self._swapped(table))
+        if other.size:
+            names = listed([table.columns[k].name for k in other.tolist()])
+            rule = f"count the same allele as the table in each column; not in column {names}"
+            remedy = (
+                "Take 2 less its counts there, or leave out A/T and C/G sites of unknown strand"
+            )
+            invalid("panel", rule, remedy=remedy)
+
+    def require_same_alleles(self, table: Release) -> None:
         """Refuse a panel most of whose columns count the other allele."""
         far, back = (float(np.mean(self._distances(table, other=k))) for k in (False, True))
         is_other = self.mean.size >= _COLUMNS and far > _SWAPPED * max(back, 1.0)
@@ -139,10 +153,14 @@ class ReferencePanel:
 
     def _copies(self, table: Release) -> list[str]:
         """A caution where people of the panel have the values of people of the table."""
-        if self.release is None or (table.kin is not None and table.kin.is_linked):
+        if self.release is None:
             return []
         count, which = common_rows(table.numbers, self.release.numbers), "all"
-        if not count and are_genotypes(table.numbers) and are_genotypes(self.release.numbers):
+        if table.kin is not None and table.kin.is_linked:
+            # Different people of linked sites are alike: within the panel as often as across.
+            alike = share_of_twins(self.release.numbers) * table.rows
+            count = count if count > _BEYOND * max(alike, 1.0) else 0
+        elif not count and are_genotypes(table.numbers) and are_genotypes(self.release.numbers):
             count, which = same_rows(table.numbers, self.release.numbers), "nearly all"
         if not count:
             return []
@@ -184,6 +202,7 @@ class ReferencePanel:
         cov = self.variance * ((1.0 + rows_used / self.rows) / inflated)
         numbers, added = table.numbers, self.variance * (noise_std**2 / inflated)
         if covariance == "diagonal":
+            self._refuse_swapped(table)
             noise = added if noise_std else None
             scores = leakage_score(numbers, self.mean, cov, rows_used, release_noise_cov=noise)
             return np.asarray(scores) / inflated
@@ -308,7 +327,7 @@ def reference_panel(
         notes.append(_HARDY_WEINBERG)
     release = _without(release, names, notes, omitted if is_large else ())
     if argument == "panel":
-        made.requiresame_alleles(release)
+        made.require_same_alleles(release)
     return made, release
 
 

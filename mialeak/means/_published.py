@@ -82,13 +82,25 @@ class PublishedFrequencies(ReferencePanel):
     def cautions(self, table: Release) -> list[str]:
         """A caution where the release is further from the panel than chance, or the panel."""
         if not self.is_known:
-            return []
+            return self._repeated(table)
         return self._linked(table) or self._far(table)
 
     def _known_genotypes(self, table: Release) -> Any:
         """Those of the targets, or of the people of the panel, whichever are more."""
         panel = [] if self.release is None else [self.release.numbers]
         return max([table.numbers, *panel], key=len)
+
+    def _repeated(self, table: Release) -> list[str]:
+        """A caution where sites state the same, and the leakage is a sum over all."""
+        inflation, deviations = excess_correlation(table.numbers)
+        if deviations < _CORRELATED or inflation < _INFLATED:
+            return []
+        return [
+            f"The sites are not independent: the genotypes of {len(table.numbers):,} people are "
+            "correlated between sites, by linkage or since they are of several populations. The "
+            "leakage takes sites as independent and is too high. Take sites that are not linked, "
+            "or the people of the cohort as the table."
+        ]
 
     def _linked(self, table: Release) -> list[str]:
         """A caution where sites are correlated, so that evidence is counted several times."""

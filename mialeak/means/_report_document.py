@@ -82,10 +82,11 @@ def _answer(report: MeanReport) -> str:
     if report.rows_used < report.rows:
         rows = f"{report.rows_used:,} rows drawn from {rows}"
     if report.people is not None:
-        rows += f", a sample of {report.people:,} people,"
-    noise = ""
-    if report.noise_std:
-        noise = f", with noise of {report.noise_std:g} standard deviations on each,"
+        rows += f", a sample of {report.people:,} people"
+    noise = f", with noise of {report.noise_std:g} standard deviations on each" * bool(
+        report.noise_std
+    )
+    noise += "," * bool(noise or report.people is not None)
     known = "the population"
     if report.panel is not None:
         known = f"the population by a sample of {report.panel:,} rows"

@@ -30,7 +30,13 @@ from mialeak._numerics.distances import (
 from mialeak._numerics.whitening import Whitening, whitening
 from mialeak.tradeoff import GaussianTradeOff, SubsampledTradeOff, TradeOff
 
-__all__ = ["gaussian_release_tradeoff", "leakage_score", "mean_tradeoff", "unsampled_share"]
+__all__ = [
+    "gaussian_release_tradeoff",
+    "leakage_score",
+    "mean_tradeoff",
+    "refuse_own_covariance",
+    "unsampled_share",
+]
 
 
 def leakage_score(
@@ -117,6 +123,7 @@ def leakage_score(
     require_genotype_moments(target, mean, cov, n)
     points = as_points(target, mean, "target")
     by = whitening(cov, mean, noise=release_noise_cov, noise_factor=n)
+    refuse_own_covariance(by, n, mean.size)
     return squared_distances(points, mean, by, "target") / n
 
 
@@ -233,11 +240,23 @@ def mean_tradeoff(
     if n_reference is not None:
         factor += rows / as_count(n_reference, "n_reference", least=1)
     by = whitening(cov, mean, factor=factor, noise=release_noise_cov, noise_factor=rows)
+    refuse_own_covariance(by, n, mean.size)
     shift = _shift(target, assumed_target, mean, by) / math.sqrt(rows)
     if sampling != "rows":
         return GaussianTradeOff(rows / n * shift, kind="asymptotic")
     curve = GaussianTradeOff(shift, kind="asymptotic")
     return curve if rows == n else SubsampledTradeOff(curve, rows / n)
+
+
+def refuse_own_covariance(by: Whitening, n: int, columns: int) -> None:
+    """Refuse the covariance of the n rows themselves, by which each of them has the same score."""
+    if by.rank == n - 1 < columns:
+        rule = (
+            f"be that of the population; its rank is n - 1 = {by.rank:,} for {columns:,} columns, "
+            "as that of the n rows themselves, by which every row has the same score"
+        )
+        remedy = "Pass the variances of the columns, or the table itself to mean_leakage"
+        invalid("cov", rule, remedy=remedy)
 
 
 def unsampled_share(people: Any, n: int, rows: int, name: str) -> float:
