@@ -89,8 +89,8 @@ def _add_counts(add: Any) -> None:
         "--suppressed",
         type=_options.counts_of_marks,
         metavar="K",
-        help="with --counts: the count to take for one that is not published, such as <5 or :; or "
-        "one for each mark, as '<5=1,-=0'",
+        help="with --counts: the count to take for one that is not published, such as <5, : or an "
+        "empty field; or one for each mark, as '<5=1,-=0', or number, as 9999=1",
     )
 
 

@@ -148,8 +148,8 @@ def table_leakage(
         of several columns.
     suppressed : int or dict, optional
         With `counts`, the count to take where a mark such as "<5", "c", ":" or "*" stands for one
-        that is not published; or a dict of marks, such as ``{"<5": 1, "-": 0}``.  A dash must be
-        named: for most offices it is a zero.  The report states how many counts were taken so.
+        that is not published; or a dict of marks, such as ``{"<5": 1, "-": 0}``.  A dash, a number
+        and, beside others, ``""`` must be named.  The report states how many were taken so.
     confidence : float
         Nominal coverage of the intervals.
     independent : bool

@@ -1,0 +1,97 @@
+"""Wrong inputs of a statistical office's clerk, and the right ones beside them."""
+
+from __future__ import annotations
+
+import numpy as np
+from wrong_inputs import Shell, csv
+
+RNG = np.random.default_rng(26)
+
+#: Counts by region, education and sex, of which 21 are below 5.
+CELLS = [(f"{r:02}", e, s) for r in range(1, 13) for e in range(6) for s in (1, 2)]
+COUNTS = (1 + (np.arange(len(CELLS)) * 37) % 200).tolist()
+SMALL = sorted(COUNTS)[:12:2]
+
+
+def cells(counts, name="n"):
+    return csv(["region", "edu", "sex", name], *zip(*CELLS, strict=True), counts)
+
+
+def replaced(mark, small=SMALL, other=None):
+    """The counts with a mark in place of small ones, and another one of the next."""
+    second = [] if other is None else sorted(COUNTS)[1:12:2]
+    return [mark if n in small else other if n in second else n for n in COUNTS]
+
+
+OFFICES = [
+    *(
+        Shell(
+            f"{code} for a count that is not published",
+            "table t.csv --counts n --max-leakage 1",
+            [f"Column 'n' holds {code} in 6 rows, and 200 at most", f"--suppressed={code}=1"],
+            {"t.csv": cells(replaced(code))},
+            cautioned=True,
+        )
+        for code in (999, 99999, 99999999, 32767, 5000)
+    ),
+    Shell(
+        "the same for one count",
+        "table t.csv --counts n --max-leakage 1",
+        ["Column 'n' holds 9999 in 1 row, and 200 at most"],
+        {"t.csv": cells(replaced(9999, SMALL[:1]))},
+        cautioned=True,
+    ),
+    Shell(
+        "two codes for counts that are not published",
+        "table t.csv --counts n --max-leakage 1",
+        ["holds 9998, 9999 in 6, 6 rows", "pass --suppressed=9998=1,9999=1"],
+        {"t.csv": cells(replaced(9998, other=9999))},
+        cautioned=True,
+    ),
+    Shell(
+        "the same in the register",
+        "table t.csv --counts n --population register.csv --max-leakage 1",
+        ["Of the register: column 'n' holds 9999", "Pass the register before suppression"],
+        {"t.csv": cells([1] * 144), "register.csv": cells(replaced(9999))},
+        cautioned=True,
+    ),
+    Shell(
+        "a count for codes that are not named",
+        "table t.csv --counts n --suppressed 1",
+        ["no count of the table is suppressed", "pass --suppressed=9999=1"],
+        {"t.csv": cells(replaced(9999))},
+    ),
+    Shell(
+        "a code below 0",
+        "table t.csv --counts n",
+        ["holds '-9'", "If it marks a suppressed count, pass --suppressed=-9=1"],
+        {"t.csv": cells(replaced(-9))},
+    ),
+    Shell(
+        "empty fields beside another mark",
+        "table t.csv --counts n --suppressed 1",
+        ["holds no value", "name it with the others: pass --suppressed='=1,<5=1'"],
+        {"t.csv": cells(replaced("", other="<5"))},
+    ),
+]
+
+#: The cures of these, with the persons that are then counted.
+CURED = [
+    (f"table t.csv --counts n {how}", cells(counts), sum(COUNTS) - sum(ones) + len(ones))
+    for how, counts, ones in (
+        ("--suppressed=99999=1", replaced(99999), SMALL),
+        ("--suppressed=-9=1", replaced(-9), SMALL),
+        ("--suppressed 1", replaced(""), SMALL),
+        ("--suppressed==1", replaced(""), SMALL),
+        ("--suppressed 1 --missing n=9999", replaced(9999), SMALL),
+        ("--suppressed==1,<5=1", replaced("", other="<5"), sorted(COUNTS)[:12]),
+    )
+]
+ORDINARY_OFFICES = [
+    Shell(title, "table t.csv --counts n", [], {"t.csv": cells(counts)})
+    for title, counts in (
+        ("a count of 999 among large ones", [5 * n for n in COUNTS[:-2]] + [999, 998]),
+        ("two large counts that differ", [*COUNTS[:-2], 20_117, 19_880]),
+        ("one large count of nines in two digits", [1 + n % 20 for n in COUNTS[:-1]] + [99]),
+    )
+]
