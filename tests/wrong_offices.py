@@ -95,3 +95,60 @@ ORDINARY_OFFICES = [
         ("one large count of nines in two digits", [1 + n % 20 for n in COUNTS[:-1]] + [99]),
     )
 ]
+
+#: Persons of 400 households of one to five, numbered in each; their region, age and sex.
+HOME = np.repeat(np.arange(400), RNG.choice(5, 400, p=[0.4, 0.3, 0.12, 0.12, 0.06]) + 1)
+NUMBER = np.arange(HOME.size) - np.searchsorted(HOME, HOME) + 1
+PERSONS = {
+    "hhid": 7000 + HOME,
+    "pnr": NUMBER,
+    "region": RNG.choice(list("NESW"), 400)[HOME],
+    "age": RNG.integers(0, 9, HOME.size),
+    "sex": RNG.choice(["f", "m"], HOME.size),
+    "edu": RNG.integers(0, 5, HOME.size),
+}
+
+
+def people(*left_out):
+    """The persons without some columns."""
+    kept = {name: values for name, values in PERSONS.items() if name not in left_out}
+    return csv(kept, *kept.values())
+
+
+OFFICES += [
+    *(
+        Shell(
+            f"the number of a person in the household for the person{how}",
+            "table t.csv --columns region,age,sex --person pnr --max-leakage 1",
+            [f"Column 'pnr' {says}", "leave out --person"],
+            {"t.csv": people(*left_out)},
+            cautioned=True,
+        )
+        for how, left_out, says in (
+            ("", (), "numbers the rows of each value of column 'hhid'"),
+            (", without the household", ("hhid",), "holds few numbers, each in many rows"),
+        )
+    ),
+    Shell(
+        "that number among the categories",
+        "table t.csv",
+        ["Column 'pnr' numbers the rows of each value of column 'hhid'", "--exclude pnr,hhid"],
+        {"t.csv": people()},
+        cautioned=True,
+    ),
+    Shell(
+        "visits, numbered within those who pay them",
+        "table t.csv --columns region,sex --max-leakage 1",
+        ["Column 'patient_no', which is left out, has the name of an identifier"],
+        {"t.csv": people().replace("hhid,pnr", "patient_no,visit_no")},
+        cautioned=True,
+    ),
+]
+ORDINARY_OFFICES += [
+    Shell(title, f"table t.csv --columns {columns}", [], {"t.csv": people(*left_out)})
+    for title, columns, left_out in (
+        ("persons of households, numbered in each", "region,age,sex", ()),
+        ("the same without the household", "region,age,sex", ("hhid",)),
+        ("the same by other columns", "age,edu", ("region",)),
+    )
+]

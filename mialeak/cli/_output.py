@@ -347,6 +347,7 @@ _ADVICE = {
     "pass strata=,": "pass --strata,",
     "margins=['A', 'B']": "--margins A,B",
     "leave counts out": "leave out --counts",
+    "leave person out": "leave out --person",
     "without counts: it is about a table of counts. Name counts": (
         "without --counts: it is about a table of counts. Pass --counts"
     ),

@@ -21,7 +21,7 @@ from mialeak._labels import (
     names_of,
     word_of,
 )
-from mialeak._samples import groups_of_rows
+from mialeak._samples import groups_of_rows, number_persons
 
 __all__ = [
     "cautions_of_shared_persons",
@@ -66,7 +66,10 @@ def person_cautions(
     By its name, or since rows of one value agree in other columns as those of a person do.
     """
     chosen = {name: Factor(each.codes[rows], each.levels) for name, each in unpublished.items()}
+    numbers = number_persons(chosen)
     for name, factor in chosen.items():
+        if name in numbers:
+            continue
         known = int(factor.rows_of_level.sum())
         values = int(np.count_nonzero(factor.rows_of_level))
         if _FEWEST_NAMED <= values < known and is_person_name(name, values, known):

@@ -16,6 +16,7 @@ from mialeak.tables._cautions import (
     cautions_of,
     cautions_of_dropped,
     cautions_of_measures,
+    cautions_of_numbers,
     cautions_of_periods,
     cautions_of_persons,
     cautions_of_uncounted_persons,
@@ -41,7 +42,7 @@ from mialeak.tables._row_cautions import cautions_of_omitted_counts, cautions_of
 from mialeak.tables._rows import (
     all_columns,
     as_asked,
-    cells_of,
+    kept_cells,
     kept_rows,
     persons_in,
     read_rows,
@@ -416,7 +417,7 @@ def _count(
     )
     factors, recoding = recoded(unrecoded, as_recoding(recode), persons)
     kept, n_missing = kept_rows(factors, persons, na)
-    cells, row_cells, values = _cells(factors, kept, persons)
+    cells, row_cells, values = kept_cells(factors, kept, persons)
     return _Counted(
         table=table,
         unrecoded=unrecoded,
@@ -432,21 +433,6 @@ def _count(
         n_missing=n_missing if na == "category" else 0,
         notes=notes,
     )
-
-
-def _cells(
-    factors: dict[Any, Factor], kept: npt.NDArray[np.bool_], persons: IntArray | None
-) -> tuple[Cells, IntArray, dict[Any, Factor]]:
-    """The cells, that of each row, and the values of each cell."""
-    places = None if kept.all() else np.flatnonzero(kept)
-    cells = cells_of(factors, places, persons)
-    row_cells, first_row = cells.of_row, cells.first_row
-    if places is not None:
-        row_cells = np.full(len(kept), -1)
-        row_cells[places] = cells.of_row
-        first_row = places[cells.first_row]
-    values = {name: Factor(each.codes[first_row], each.levels) for name, each in factors.items()}
-    return cells, row_cells, values
 
 
 def _margins(
@@ -481,8 +467,10 @@ def _cautions(counted: _Counted, person: Any, counts: Any) -> list[str]:
         factors, persons = repeated_cells(factors, persons, 2), None
         cautions += cautions_of_persons(factors)
     if persons is None:
-        if person is None:
-            everything = with_omitted(table, counted.unrecoded)
+        everything = with_omitted(table, counted.unrecoded)
+        if person is not None:
+            cautions += cautions_of_numbers(person, everything)
+        else:
             cautions += cautions_of_uncounted_persons(table, factors, everything, beginning)
             is_same = factors is counted.unrecoded and counted.kept.all()
             cells = counted.cells if is_same and not isinstance(table, Source) else None

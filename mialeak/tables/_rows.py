@@ -29,6 +29,7 @@ __all__ = [
     "as_asked",
     "cells_of",
     "counts_of_rows",
+    "kept_cells",
     "kept_rows",
     "persons_in",
     "read_rows",
@@ -228,6 +229,21 @@ def cells_of(
         return cells
     counts = summed(cells.of_row, persons[kept], len(cells.counts))
     return Cells(cells.of_row, counts, cells.first_row)
+
+
+def kept_cells(
+    factors: dict[Any, Factor], kept: npt.NDArray[np.bool_], persons: IntArray | None
+) -> tuple[Cells, IntArray, dict[Any, Factor]]:
+    """The cells of the rows that are `kept`, that of each row, and the values of each cell."""
+    places = None if kept.all() else np.flatnonzero(kept)
+    cells = cells_of(factors, places, persons)
+    row_cells, first_row = cells.of_row, cells.first_row
+    if places is not None:
+        row_cells = np.full(len(kept), -1)
+        row_cells[places] = cells.of_row
+        first_row = places[cells.first_row]
+    values = {name: Factor(each.codes[first_row], each.levels) for name, each in factors.items()}
+    return cells, row_cells, values
 
 
 def repeated(places: Any, persons: IntArray) -> Any:
