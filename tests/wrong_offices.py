@@ -152,3 +152,54 @@ ORDINARY_OFFICES += [
         ("the same by other columns", "age,edu", ("region",)),
     )
 ]
+
+#: The answers of these persons below each other, by region, and trials with as many in each arm.
+ASKED = ("age", "sex", "edu")
+ANSWERS = {
+    "region": np.tile(PERSONS["region"], 3),
+    "variable": np.repeat(ASKED, HOME.size),
+    "value": np.concatenate([PERSONS[name].astype(str) for name in ASKED]),
+}
+TRIAL = {
+    "site": np.repeat(np.arange(9), 4 * (40 + np.arange(9))),
+    "arm": np.concatenate([np.tile([*"ABCD"], 40 + k) for k in range(9)]),
+}
+TRIAL["cured"] = RNG.choice(["yes", "no"], TRIAL["site"].size)
+
+
+def answers(name):
+    return csv(["region", name, "value"], *ANSWERS.values())
+
+
+OFFICES += [
+    *(
+        Shell(
+            f"the answers of persons below each other, by {name!r}{how}",
+            f"table t.csv{how} --max-leakage 1",
+            [f"Each of the 3 values of column {name!r}", "'region'", "--margins A,B"],
+            {"t.csv": answers(name)},
+            cautioned=True,
+        )
+        for name in ("variable", "Thema")
+        for how in ("", " --columns region,value")
+    ),
+    Shell(
+        "the same without other columns",
+        "table t.csv --max-leakage 1",
+        [f"Each of the 2 values of column 'question' has {HOME.size:,} rows, as where each"],
+        {
+            "t.csv": csv(
+                ["question", "answer"],
+                np.repeat(["sex", "employed"], HOME.size),
+                np.append(PERSONS["sex"], np.where(PERSONS["age"] > 3, "f", "m")),
+            )
+        },
+        cautioned=True,
+    ),
+]
+ORDINARY_OFFICES += [
+    Shell("as many of each arm of a trial at each site", "table t.csv", [],
+          {"t.csv": csv(TRIAL, *TRIAL.values())}),
+    Shell("variants of a page of which nothing is equal", "table t.csv", [],
+          {"t.csv": csv(["variant", "sex"], *RNG.choice(["f", "m"], (2, 701)))}),
+]  # fmt: skip

@@ -55,6 +55,7 @@ from mialeak.tables._structure import (
     cautions_of_alike,
     cautions_of_counts,
     cautions_of_dependence,
+    cautions_of_melted,
     cautions_of_repeats,
     cautions_of_shares,
     cautions_of_stacked,
@@ -468,15 +469,20 @@ def _cautions(counted: _Counted, person: Any, counts: Any) -> list[str]:
         cautions += cautions_of_persons(factors)
     if persons is None:
         everything = with_omitted(table, counted.unrecoded)
+        stacked = cautions_of_stacked(values, sizes)
         if person is not None:
-            cautions += cautions_of_numbers(person, everything)
-        else:
-            cautions += cautions_of_uncounted_persons(table, factors, everything, beginning)
-            is_same = factors is counted.unrecoded and counted.kept.all()
-            cells = counted.cells if is_same and not isinstance(table, Source) else None
-            of_counts = cautions_of_omitted_counts(everything, counted.unrecoded, cells=cells)
-            cautions += of_counts or cautions_of_rows(factors, counted.cells)
-        return cautions + cautions_of_stacked(values, sizes)
+            return [*cautions, *cautions_of_numbers(person, everything), *stacked]
+        cautions += cautions_of_uncounted_persons(table, factors, everything, beginning)
+        in_memory = not isinstance(table, Source)
+        is_same = factors is counted.unrecoded and counted.kept.all()
+        cells = counted.cells if is_same and in_memory else None
+        of_rows = cautions_of_omitted_counts(everything, counted.unrecoded, cells=cells)
+        of_rows = (of_rows or cautions_of_rows(factors, counted.cells)) + stacked
+        if not of_rows:
+            ones = np.ones(len(counted.kept), np.int64)
+            rows = (everything, ones) if in_memory else (values, sizes)
+            of_rows = cautions_of_melted(*rows, factors)
+        return cautions + of_rows
     every = all_columns(table, factors, counts)
     return [
         *cautions,
