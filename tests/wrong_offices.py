@@ -203,3 +203,39 @@ ORDINARY_OFFICES += [
     Shell("variants of a page of which nothing is equal", "table t.csv", [],
           {"t.csv": csv(["variant", "sex"], *RNG.choice(["f", "m"], (2, 701)))}),
 ]  # fmt: skip
+
+#: Every seventh household of these persons, and every seventh person.
+DRAWN = {"households": HOME % 7 == 0, "persons": RNG.permutation(HOME.size) % 7 == 0}
+
+
+def sample(of):
+    """The persons drawn, and the register of all."""
+    kept = {name: values for name, values in PERSONS.items() if name not in ("pnr", "region")}
+    return {
+        "t.csv": csv(kept, *(values[DRAWN[of]] for values in kept.values())),
+        "register.csv": csv(kept, *kept.values()),
+    }
+
+
+def of_register(files, name):
+    return {file: text.replace("hhid", name, 1) for file, text in files.items()}
+
+
+OFFICES += [
+    Shell(
+        f"a sample of whole households, by {name!r}",
+        "table t.csv --columns age,sex,edu --population register.csv --max-leakage 1",
+        [f"all people of 58 of 400 values of column {name!r}", "were drawn one by one"],
+        of_register(sample("households"), name),
+        cautioned=True,
+    )
+    for name in ("hhid", "HNR", "group")
+]
+ORDINARY_OFFICES += [
+    Shell(
+        "a sample of persons, with their household",
+        "table t.csv --columns age,sex,edu --population register.csv",
+        [],
+        sample("persons"),
+    )
+]
