@@ -239,3 +239,46 @@ ORDINARY_OFFICES += [
         sample("persons"),
     )
 ]
+
+#: Ages up to an oldest one, of which every 25th is a code; and incomes that go up to 146,700.
+AGED = RNG.integers(0, 91, 1000)
+EARNED = (np.exp(RNG.normal(10, 0.6, 1000)) / 100).round().astype(int) * 100
+EARNED[0] = 146_700
+
+
+def coded(values, code, oldest=None):
+    every = np.array([code if k % 25 == 24 else value for k, value in enumerate(values)])
+    every[0] = every[0] if oldest is None else oldest
+    return csv(["x", "sex"], every, np.arange(1000) % 2)
+
+
+OFFICES += [
+    *(
+        Shell(
+            f"{code} for a missing age, where the oldest is {oldest}{rule}",
+            f"{line} --max-leakage 1",
+            [f"'{code}' is counted as a value like any other, in 40 rows", f"--missing {code}"],
+            {"t.csv": coded(AGED, code, oldest)},
+            cautioned=True,
+        )
+        for code in (999, 888)
+        for oldest in (96, 97, 99, 103)
+        for rule, line in (("", "mean t.csv"), (", top-coded", "table t.csv --top-code x:80"))
+    ),
+    Shell(
+        "99999 for a missing income, among larger ones",
+        "mean t.csv --max-leakage 1",
+        ["'99999' is counted as a value like any other, in 40 rows of column 'x'"],
+        {"t.csv": coded(EARNED, 99999)},
+        cautioned=True,
+    ),
+]
+ORDINARY_OFFICES += [
+    Shell("an income of 99999 that a few have", "mean t.csv", [],
+          {"t.csv": csv(["x", "sex"], [*EARNED[:995], *[99999] * 5], np.arange(1000) % 2)}),
+    Shell("prices that end in nines", "mean t.csv", [],
+          {"t.csv": csv(["x", "sex"], RNG.choice([399, 499, 799, 999, 1299, 1599], 1000),
+                        np.arange(1000) % 2)}),
+    Shell("ages with a few of the oldest", "mean t.csv", [],
+          {"t.csv": csv(["x", "sex"], [*AGED[:990], *range(91, 101)], np.arange(1000) % 2)}),
+]  # fmt: skip
