@@ -70,6 +70,7 @@ _MEAN_WORDS = {"mean", "means", "avg", "average", "averages", "median", "mittel"
 _ALLELE = "[ACGTBIDN0-9.-]"
 _GENOTYPE = re.compile(rf"{_ALLELE}[/| ]{_ALLELE}(:.*)?|[ACGTBIDN0.-]{{2}}|[012]")
 _HOMOZYGOTE = re.compile(r"([ACGTBID])[/| ]?\1|(\d)[/| ]\2(:.*)?|[02]")
+_COUNTS_AS_TEXT = set("012")
 #: Single letters of a sequence: those of one base, of two, and that of none.
 _BASES, _TWO_BASES, _NO_BASE = set("ACGT"), set("RYSWKM"), set("N")
 #: A number with a decimal comma, signs between thousands, parentheses for a minus, or a unit.
@@ -133,6 +134,9 @@ def cautions_of(
     cautions = cautions_of_names(factors) + marker_cautions(dict(factors))
     texts = {name: _texts(factors[name]) for name, each in numbers.items() if each is None}
     letters = [name for name, words in texts.items() if _are_genotypes(words)]
+    coded = [name for name in letters if set(texts[name]) <= _COUNTS_AS_TEXT]
+    if len(coded) < _SITES:  # a sex may be coded 1 and 2
+        letters = [name for name in letters if name not in coded or VARIANT.match(str(name))]
     bases = [name for name, words in texts.items() if _are_bases(words)]
     if len(bases) >= _SITES:
         letters += [name for name in bases if not _TWO_BASES.isdisjoint(texts[name])]
