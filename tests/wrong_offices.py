@@ -282,3 +282,27 @@ ORDINARY_OFFICES += [
     Shell("ages with a few of the oldest", "mean t.csv", [],
           {"t.csv": csv(["x", "sex"], [*AGED[:990], *range(91, 101)], np.arange(1000) % 2)}),
 ]  # fmt: skip
+
+#: The cells of these persons by sex, class of age and education, in place of the persons.
+BY_CELL, OF_CELL = np.unique(
+    np.stack([PERSONS["sex"] == "f", PERSONS["age"], PERSONS["edu"]]), axis=1, return_counts=True
+)
+
+OFFICES += [
+    Shell(
+        f"means of cells, whose counts in {name!r} are left out",
+        "mean t.csv --columns age,sex --categories sex --max-leakage 1",
+        [
+            f"Column {name!r}, which is left out, has the name of a count",
+            f"repeat(frame['{name}'])",
+        ],
+        {"t.csv": csv(["sex", "age", "edu", name], *(BY_CELL + 1), OF_CELL)},
+        cautioned=True,
+    )
+    for name in ("n", "Anzahl", "freq")
+]
+ORDINARY_OFFICES += [
+    Shell("means by a sex of 1 and 2", "mean t.csv --columns age,sex --categories sex", [],
+          {"t.csv": csv(["region", "age", "sex", "size"], PERSONS["region"], PERSONS["age"],
+                        1 + (PERSONS["sex"] == "f"), np.bincount(HOME)[HOME])}),
+]  # fmt: skip

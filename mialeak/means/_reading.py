@@ -16,6 +16,7 @@ from mialeak._fields import as_numbers
 from mialeak._files.tables import read_table
 from mialeak.means._cautions import cautions_of, refuse_sites
 from mialeak.means._person_cautions import (
+    cautions_of_cells,
     person_cautions,
     unpublished_columns,
     weight_cautions,
@@ -92,6 +93,7 @@ def release_of(
     if argument == "table":
         unpublished = unpublished_columns(table, factors, missing.size)
         cautions += person_cautions(unpublished, factors, places) + weight_cautions(factors)
+        cautions += cautions_of_cells(unpublished, factors, places)
         notes += weight_notes(unpublished)
     del factors, levels
     published: list[Column] = []
