@@ -306,3 +306,36 @@ ORDINARY_OFFICES += [
           {"t.csv": csv(["region", "age", "sex", "size"], PERSONS["region"], PERSONS["age"],
                         1 + (PERSONS["sex"] == "f"), np.bincount(HOME)[HOME])}),
 ]  # fmt: skip
+
+#: These persons, and 4,000 lines of blank fields below.
+BLANK = people("hhid", "pnr") + ",,,\n" * 4000
+
+OFFICES += [
+    Shell(
+        "blank lines of a spreadsheet, counted as persons",
+        "table t.csv --na category --max-leakage 1",
+        ["4,000 rows have no value in any column, as blank lines", "take these lines out"],
+        {"t.csv": BLANK},
+        cautioned=True,
+    ),
+    Shell(
+        "blank lines of a spreadsheet",
+        "table t.csv",
+        ["4,000 rows have no value in any column", "take them out of the file", "--na drop"],
+        {"t.csv": BLANK},
+    ),
+    *(
+        Shell(
+            f"the delimiter for Excel in line 1{how}",
+            f"table t.csv{how}",
+            ["line 1, which names the delimiter for Excel. Take the line out"],
+            {"t.csv": "sep=;\n" + people().replace(",", ";")},
+        )
+        for how in ("", " --delimiter ;")
+    ),
+]
+ORDINARY_OFFICES += [
+    Shell("blank lines that are dropped", "table t.csv --na drop", [], {"t.csv": BLANK}),
+    Shell("a person of whom nothing is known", "table t.csv --na category", [],
+          {"t.csv": people("hhid", "pnr").replace("\n", "\n,,,\n", 1)}),
+]  # fmt: skip
