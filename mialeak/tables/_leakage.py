@@ -42,6 +42,8 @@ from mialeak.tables._row_cautions import cautions_of_omitted_counts, cautions_of
 from mialeak.tables._rows import (
     all_columns,
     as_asked,
+    blank_rows,
+    cautions_of_blank_rows,
     kept_cells,
     kept_rows,
     persons_in,
@@ -454,9 +456,12 @@ def _cautions(counted: _Counted, person: Any, counts: Any) -> list[str]:
     """What the report states first."""
     table, factors, values = counted.table, counted.factors, counted.values
     persons, sizes = counted.persons, counted.cells.counts
+    absent = 0 if persons is not None else counted.n_dropped + counted.n_missing
+    blank = blank_rows(table, counted.unrecoded) if absent else 0
     cautions = [
         *counted.notes,
-        *cautions_of_dropped(factors, counted.rows, counted.n_dropped),
+        *cautions_of_dropped(factors, counted.rows, counted.n_dropped - blank),
+        *cautions_of_blank_rows(blank if counted.n_missing else 0),
         *cautions_of_index(table),
         *cautions_of(factors, persons, counted.unrecoded),
         *cautions_of_recoding(counted.unrecoded, factors),
