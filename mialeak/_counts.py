@@ -334,7 +334,7 @@ def _are_whole_if_rounded(frequency: FloatArray, n: int) -> bool:
     for digits in range(_DIGITS + 1):
         scaled = 10.0**digits * frequency
         if (np.abs(scaled - np.rint(scaled)) < _STRAY).all():
-            return n % 10**digits == 0
+            return bool(n % 10**digits == 0)
     return False
 
 

@@ -86,6 +86,8 @@ _LONE, _FAR = 2.0, 4.0
 _OFTEN = 3
 #: Beside measures they are by this share of the span of all others away from these.
 _APART = 0.25
+#: Numbers of nines that mark a missing value among the others too, and in how many rows at least.
+_NINES, _FEWEST_SPIKE = tuple(10.0**length - 1.0 for length in range(3, 11)), 10
 #: Most rows at the start that are looked at for lines of a header, less one, and rows of a table in
 #: which text in two of them is no coincidence.
 _MOST_HEADERS, _FEWEST_LINES = 4, 20
@@ -394,10 +396,13 @@ def _far_off(values: npt.NDArray[np.float64], shown: IntArray) -> list[int]:
     while high - low > 1 and numbers[high - 1] in _ABOVE:
         high -= 1
     marking = list(numbers[:low]) if numbers[low] >= 0.0 else []
-    if numbers[high:].size and numbers[high] > _FACTOR * max(numbers[high - 1], 1.0):
-        marking += list(numbers[high:])
+    # The oldest may be 97: the marks begin where a number is far above the one before.
+    far = [k for k in range(high, numbers.size) if numbers[k] > _FACTOR * max(numbers[k - 1], 1.0)]
+    if far:
+        marking += list(numbers[far[0] :])
     elif not marking and (numbers[0] in _CODES or numbers[-1] in _REPEATED):
         marking = _repeated(values, shown)
+    marking = marking or _spikes(values, shown)
     return [int(np.flatnonzero(values == number)[0]) for number in marking]
 
 
@@ -412,20 +417,31 @@ def _repeated(values: npt.NDArray[np.float64], shown: IntArray) -> list[float]:
     of_measures = (numbers % 1.0).any()
     for sign in (-1, 1):  # from the largest down, then from the smallest up
         ordered, counts = numbers[::sign], rows[::sign]
-        size = 0
-        while size < numbers.size and ordered[size] in _CODES:
-            size += 1
-        if not 0 < size <= numbers.size - 3 or counts[:size].min() < 2:
-            continue
-        gaps = np.abs(np.diff(ordered[size - 1 :]))
-        least, widest = counts[:size].min(), gaps[1:].max()
-        if of_measures and (least < _OFTEN or gaps[0] < _APART * gaps[1:].sum()):
-            continue
-        far = gaps[0] > (_LONE if least > counts[size] else _FAR) * widest
-        often = least >= _OFTEN * counts[size:].max()
-        if far or often:
-            return [float(number) for number in ordered[:size]]
+        most = 0
+        while most < numbers.size and ordered[most] in _CODES:
+            most += 1
+        for size in range(min(most, numbers.size - 3), 0, -1):
+            if counts[:size].min() < 2:
+                continue
+            gaps = np.abs(np.diff(ordered[size - 1 :]))
+            least, widest = counts[:size].min(), gaps[1:].max()
+            if of_measures and (least < _OFTEN or gaps[0] < _APART * gaps[1:].sum()):
+                continue
+            far = gaps[0] > (_LONE if least > counts[size] else _FAR) * widest
+            often = least >= _OFTEN * counts[size:].max()
+            if far or often:
+                return [float(number) for number in ordered[:size]]
     return []
+
+
+def _spikes(values: npt.NDArray[np.float64], shown: IntArray) -> list[float]:
+    """Numbers of nines among the others, which occur far more often than any of these but 0."""
+    known = np.isfinite(values)
+    rows, numbers = shown[known], values[known]
+    is_nines = np.isin(numbers, _NINES)
+    others = rows[~is_nines & (numbers != 0.0)]
+    fewest = max(_FEWEST_SPIKE, _OFTEN * int(others.max(initial=0)))
+    return [float(number) for number in np.unique(numbers[is_nines & (rows >= fewest)])]
 
 
 def check_markers(factors: Mapping[Any, Factor], markers: Sequence[str]) -> None:

@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._columns import Factor, numeric_levels
+from mialeak._fields import is_number
+from mialeak._labels import is_household_name
 
 __all__ = [
     "COPIED",
@@ -21,6 +23,8 @@ __all__ = [
     "groups_of_rows",
     "log_chance_of_all_cells",
     "long_table",
+    "number_persons",
+    "numbers_within",
     "repeated_piece",
     "shares_differ",
 ]
@@ -180,6 +184,78 @@ def groups_of_rows(
         if (met and together) or any(_are_crossed(*pair) for pair in combinations(met.values(), 2)):
             return name, list(met)
     return None, []
+
+
+#: Rows at most of the largest household, class or other group whose persons have numbers in it.
+_LARGEST_GROUP = 200
+#: Fewest numbers whose rows fall by no chance, and the rows of each on average.
+_FEWEST_NUMBERS, _ROWS_OF_NUMBER = 4, 50
+
+
+def numbers_within(columns: Mapping[Any, Factor]) -> dict[Any, Any]:
+    """Columns that number the persons of each household, and the column of the household.
+
+    In the rows of each value of the latter, which has the name of one of households, such a column
+    holds 1 to their number, each once, or from 0 on.  So are visits of a person numbered.
+    """
+    households = [name for name, each in columns.items() if not each.n_missing]
+    households = list(filter(is_household_name, households))
+    met = {}
+    for name, factor in columns.items() if households else ():
+        times, place = _places(factor)
+        if place is None:
+            continue
+        within = place[factor.codes]
+        for other in households:
+            codes, groups = columns[other].codes, columns[other].rows_of_level
+            if other == name or np.count_nonzero(groups) != times[0]:
+                continue
+            begin = np.cumsum(groups) - groups
+            is_inside = (within < groups[codes]).all()
+            if is_inside and np.unique(begin[codes] + within).size == len(codes):
+                met[name] = other
+                break
+    return met
+
+
+def number_persons(columns: Mapping[Any, Factor]) -> set[Any]:
+    """The columns that number persons within households, whose column may not be among these.
+
+    Without it such a column holds 1 to 4 at least, or from 0 on, each in many rows and ever fewer.
+    """
+    met = set(numbers_within(columns))
+    for name, factor in columns.items():
+        times, place = _places(factor)
+        many = times.size >= _FEWEST_NUMBERS and times.sum() >= _ROWS_OF_NUMBER * times.size
+        if place is not None and many and (np.diff(times) < 0).all():
+            met.add(name)
+    return met
+
+
+def _places(factor: Factor) -> tuple[IntArray, IntArray | None]:
+    """The rows of each whole number from 0 or 1 on, which fall, and the place of each level.
+
+    None if the values are others, or many.
+    """
+    shown = np.flatnonzero(factor.rows_of_level)
+    if factor.n_missing or not 2 <= shown.size <= _LARGEST_GROUP:
+        return shown, None
+    words = [str(factor.value(code)).strip() for code in shown.tolist()]
+    if not all(map(is_number, words)):
+        return shown, None
+    numbers = np.array(words, np.float64)
+    order = np.argsort(numbers)
+    times = factor.rows_of_level[shown[order]]
+    ordered = numbers[order]
+    if (
+        ordered[0] not in (0.0, 1.0)
+        or (np.diff(ordered) != 1.0).any()
+        or (np.diff(times) > 0).any()
+    ):
+        return shown, None
+    place = np.zeros(len(factor.levels), np.int64)
+    place[shown[order]] = np.arange(shown.size)
+    return times, place
 
 
 def _are_crossed(one: IntArray, other: IntArray) -> bool:

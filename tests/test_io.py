@@ -141,7 +141,7 @@ def test_csv_gives_back_what_was_written_without_the_spaces_around_it(
         (
             "t.csv",
             "a,b\n1,2\n".encode("utf-16"),
-            "is not the .csv file that its name states: it holds UTF-16 text",
+            "must be UTF-8; it holds UTF-16 text. Convert it (iconv -f UTF-16 -t UTF-8)",
         ),
         (
             "t.tsv",

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import re
+from datetime import date, datetime
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from mialeak import Release
@@ -363,3 +365,17 @@ def test_ends_among_words_are_refused_where_their_order_is_not_that_of_numbers()
     release = Release({"day": ["2024-01-09", "2024-01-30", "2024-11-02"] * 10, "sex": ["f"] * 30})
     release.add_table(["sex"], where={"day": {"max": "2024-02-01"}})
     assert release.leakage().rows == 30
+
+
+@pytest.mark.parametrize("end", ["2024-01-30", date(2024, 1, 30), pd.Timestamp("2024-01-30")])
+@pytest.mark.parametrize("hour", ["", "T00:00:00", "T09:30:00"])
+def test_an_end_that_is_a_day_holds_all_of_it(end, hour):
+    """Of days in words, of the times of a column of dates, and of other times; none of a time."""
+    days = [f"{day}{hour}" for day in ("2024-01-09", "2024-01-30", "2024-11-02")]
+    values = pd.to_datetime(days * 10) if hour == "T00:00:00" else days * 10
+    release = Release(pd.DataFrame({"day": values, "sex": ["f"] * 30}))
+    for key in ("max", "min"):
+        release.add_table(["sex"], where={"day": {key: end}})
+    people = [int(output.where.rows.sum()) for output in release._outputs]
+    is_time = isinstance(end, datetime) and hour == "T09:30:00"
+    assert people == ([10, 20] if is_time else [20, 20])

@@ -37,6 +37,7 @@ from wrong_genotypes import (
 from wrong_inputs import MEANS
 from wrong_layouts import LARGE_CALLS, LAYOUTS
 from wrong_means import CALLS_OF_PERSONS, MEANS_OF_PERSONS, ORDINARY_MEANS
+from wrong_offices import CURED, OFFICES, ORDINARY_OFFICES
 from wrong_persons import ORDINARY, PERSONS
 from wrong_registers import REGISTER_INPUTS
 from wrong_releases import PLANS
@@ -57,7 +58,8 @@ ANSWERS = {"table": " Publishing ", "mean": " Publishing ", "release": " These 2
 
 IN_PYTHON = TABLE_CALLS + LARGE_CALLS + CALLS + GENETICS + CALLS_OF_PERSONS
 LINES = TABLES + COUNTS + LAYOUTS + MEANS + AUDITS + PLANS + PERSONS + MEANS_OF_PERSONS
-LINES += REGISTER_INPUTS
+LINES += REGISTER_INPUTS + OFFICES
+TAKEN = ORDINARY + ORDINARY_MEANS + ORDINARY_OFFICES
 
 
 @pytest.mark.parametrize("case", LINES, ids=lambda case: case.title)
@@ -125,7 +127,19 @@ def test_the_cure_cures(line, files, tmp_path, monkeypatch, capsys):
     assert capsys.readouterr().out.startswith("Publishing ")
 
 
-@pytest.mark.parametrize("case", ORDINARY + ORDINARY_MEANS, ids=lambda case: case.title)
+@pytest.mark.parametrize(("line", "file", "rows"), CURED, ids=lambda value: str(value)[:60])
+def test_codes_and_empty_fields_are_taken_for_the_count_that_is_named(
+    line, file, rows, tmp_path, monkeypatch, capsys
+):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "t.csv").write_text(file)
+    assert main([*line.split(), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert found["rows"] == rows
+    assert all("replaced by 1" in words for words in found["caveats"])
+
+
+@pytest.mark.parametrize("case", TAKEN, ids=lambda case: case.title)
 def test_an_ordinary_file_has_no_caution(case, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     for name, content in case.files.items():

@@ -217,6 +217,15 @@ LAYOUTS += [
         )
         for whole, unit in ((100, "per cent"), (1000, "per mille"))
     ),
+    *(
+        Shell(
+            f"Unicode text of Excel, {how}",
+            f"table {name}",
+            ["must be UTF-8; it holds UTF-16 text", "Convert it (iconv -f UTF-16 -t UTF-8)"],
+            {name.split()[0]: csv(PEOPLE, *PEOPLE.values(), comma="\t").encode("utf-16")},
+        )
+        for how, name in (("whose format is named", "t.txt --format tsv"), ("as .csv", "t.csv"))
+    ),
     Shell(
         "a measurement among the categories, which nearly every row has for itself",
         "table t.csv",

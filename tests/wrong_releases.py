@@ -45,7 +45,30 @@ def marked(values, code):
 WOMEN = "".join(line for line in PEOPLE.splitlines(True) if not line.startswith("m,"))
 WEIGHTED = PEOPLE + PEOPLE.partition("\n")[2] * 10
 
+#: Days of birth of these people with the year last, and their education.
+DAYS = [f"{1 + k * 7 % 28:02}.{1 + k * 5 % 12:02}.{2024 - age}" for k, age in enumerate(AGES)]
+SCHOOLS = ["none", "primary", "lower secondary", "upper secondary", "bachelor"]
+LEVELS = [SCHOOLS[age % 5] for age in AGES]
+
 PLANS = [
+    *(
+        Shell(
+            f"an end {end!r} of {what}",
+            "release plan.toml",
+            [f"'max'] = {end!r}", "which are words", says],
+            {
+                "people.csv": csv(["sex", "of"], SEXES, values),
+                "plan.toml": plan(f'table = ["sex"]\nwhere = {{ of = {{ max = "{end}" }} }}'),
+            },
+        )
+        for what, end, values, says in (
+            ("days with the year last", "31.12.1960", DAYS, "write dates as 1990-01-02"),
+            ("days with two digits of it", "31.12.60", [x[:6] + x[8:] for x in DAYS], "1990-01-02"),
+            ("months first", "12/31/1960", [x.replace(".", "/") for x in DAYS], "1990-01-02"),
+            ("quarters", "Q4 1960", [f"Q{1 + k % 4} {x[6:]}" for k, x in enumerate(DAYS)], "1990"),
+            ("ordered words", "primary", LEVELS, "in the order of letters: list the values"),
+        )
+    ),
     cautioned(
         "the women of a register of all",
         WOMEN,

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from itertools import islice, pairwise
@@ -55,6 +56,9 @@ _DELAY = 2.0
 
 #: A header of one column that holds one of these was written with another delimiter than given.
 _DELIMITERS = {";": ";", "\t": "\\t", "|": "|", ",": ","}
+
+#: A first line that names the delimiter, which Excel heeds and no other program.
+_OF_EXCEL = re.compile(r"sep=.?", re.IGNORECASE)
 
 
 def read_csv(
@@ -151,6 +155,11 @@ def _check_line(path: TableFile, first: list[str], delimiter: str) -> None:
     """Refuse a first line that is blank, or one field with another delimiter in it."""
     if not first:
         raise ValueError(f"{path} must have the names of its columns in line 1, which is blank")
+    if _OF_EXCEL.fullmatch(first[0]) and not any(first[1:]):
+        raise ValueError(
+            f"{path} must have the names of its columns in line 1, which names the delimiter for "
+            "Excel. Take the line out"
+        )
     if len(first) == 1:
         for other, written in _DELIMITERS.items():
             if other != delimiter and other in first[0]:

@@ -66,6 +66,9 @@ _FORMAT_OF = {suffix: format for format, suffixes in FORMATS.items() for suffix 
 #: Suffixes of packed files.
 _PACKED = (".gz", ".zst")
 
+#: Text as Excel saves it under the name "Unicode text".
+_UTF_16 = "UTF-16 text"
+
 #: How files begin that are not what their suffix names.
 _MAGIC = {
     b"PAR1": "Parquet",
@@ -79,8 +82,8 @@ _MAGIC = {
     b"$FL2": "SPSS",
     b"$FL3": "SPSS",
     b"HEADER RECORD*******LIB": "a SAS transport file",
-    b"\xff\xfe": "UTF-16 text",
-    b"\xfe\xff": "UTF-16 text",
+    b"\xff\xfe": _UTF_16,
+    b"\xfe\xff": _UTF_16,
 }
 
 #: Bytes looked at to see what a file holds, and read at a time.
@@ -170,6 +173,11 @@ class TableFile:
         """Refuse a file that is no text."""
         head = self.head()
         content = _content(head) or ("binary data" if b"\0" in head else None)
+        if content == _UTF_16:
+            raise ValueError(
+                f"{self} must be UTF-8; it holds {content}. Convert it "
+                "(iconv -f UTF-16 -t UTF-8), or save it as CSV UTF-8"
+            )
         if content:
             self.refuse(content)
 

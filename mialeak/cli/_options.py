@@ -99,14 +99,14 @@ def whole(least: int) -> Callable[[str], int]:
 
 
 def counts_of_marks(text: str) -> int | dict[str, int]:
-    """A count for all marks, or for each of them, for argparse."""
+    """A count for all marks, or for each of them, of which "" is an empty field, for argparse."""
     count = whole(0)
     if text.isdecimal():
         return count(text)
     marks = {}
     for part in text.split(","):
         mark, equals, number = part.rpartition("=")
-        if not (mark and equals):
+        if not equals:
             raise argparse.ArgumentTypeError(f"must be a count, or MARK=COUNT,...; got {text!r}")
         marks[mark.strip()] = count(number)
     return marks

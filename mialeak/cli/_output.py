@@ -331,7 +331,6 @@ _ADVICE = {
     "choose the columns": "choose with --columns",
     "Leave out exact": "Leave out --exact",
     "noise_std counts": "--noise-std counts",
-    "pass suppressed={'-': 0}": "pass --suppressed=-=0",
     "pass suppressed=": "pass --suppressed ",
     "header=False": "--no-header",
     "header=True": "--header",
@@ -348,6 +347,7 @@ _ADVICE = {
     "pass strata=,": "pass --strata,",
     "margins=['A', 'B']": "--margins A,B",
     "leave counts out": "leave out --counts",
+    "leave person out": "leave out --person",
     "without counts: it is about a table of counts. Name counts": (
         "without --counts: it is about a table of counts. Pass --counts"
     ),
@@ -361,6 +361,9 @@ _ARGUMENT = re.compile(
     r"\b(counts|exclude|missing|na|person|total|unmatched)="
     rf"({_WORD}|\[(?:{_WORD})(?:, (?:{_WORD}))*\])"
 )
+
+#: The counts of marks, as Python writes a dict of them.
+_MARKS = re.compile(r"\bsuppressed=(\{[^{}]*\})")
 
 #: Characters that an error has at most.
 LONGEST = 600
@@ -388,9 +391,15 @@ def in_shell(text: str) -> str:
 
     ``pass exclude=['id', 'name']`` becomes ``pass --exclude id,name``.
     """
+    text = _MARKS.sub(_as_marks, text)
     for ours, theirs in _ADVICE.items():
         text = text.replace(ours, theirs)
     return _ARGUMENT.sub(_as_option, text)
+
+
+def _as_marks(match: re.Match[str]) -> str:
+    marks = ",".join(f"{mark}={count}" for mark, count in ast.literal_eval(match[1]).items())
+    return f"--suppressed={shlex.quote(marks)}"
 
 
 def _as_option(match: re.Match[str]) -> str:

@@ -89,8 +89,8 @@ def _add_counts(add: Any) -> None:
         "--suppressed",
         type=_options.counts_of_marks,
         metavar="K",
-        help="with --counts: the count to take for one that is not published, such as <5 or :; or "
-        "one for each mark, as '<5=1,-=0'",
+        help="with --counts: the count to take for one that is not published, such as <5, : or an "
+        "empty field; or one for each mark, as '<5=1,-=0', or number, as 9999=1",
     )
 
 
@@ -400,7 +400,13 @@ def _with_heeded(wanted: list[str] | None, options: argparse.Namespace) -> Any:
     """
     if wanted is None:
         return None
-    from mialeak._labels import NAMES_OF_PERIODS, is_count_name, is_person_name, word_of
+    from mialeak._labels import (
+        NAMES_OF_PERIODS,
+        is_count_name,
+        is_household_name,
+        is_person_name,
+        word_of,
+    )
 
     file = Path(options.file)
     small = file.is_file() and file.stat().st_size <= _SMALL
@@ -412,6 +418,7 @@ def _with_heeded(wanted: list[str] | None, options: argparse.Namespace) -> Any:
             for name in names
             if word_of(name) in NAMES_OF_PERIODS
             or is_person_name(name)
+            or is_household_name(name)
             or (whole and name and not name.startswith("__index_level_"))
         ]
         # The register, or the panel, may be counted alone.

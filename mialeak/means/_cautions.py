@@ -74,6 +74,7 @@ _HOMOZYGOTE = re.compile(r"([ACGTBID])[/| ]?\1|(\d)[/| ]\2(:.*)?|[02]")
 #: the word for two that differ.
 _PAIR = re.compile(r"([^/|:]{1,12})[/|:]([^/|:]{1,12})")
 _HETEROZYGOUS = re.compile(r"het(erozygo(us|te))?\b", re.IGNORECASE)
+_COUNTS_AS_TEXT = set("012")
 #: Single letters of a sequence: those of one base, of two, and that of none.
 _BASES, _TWO_BASES, _NO_BASE = set("ACGT"), set("RYSWKM"), set("N")
 #: A number with a decimal comma, signs between thousands, parentheses for a minus, or a unit.
@@ -137,6 +138,9 @@ def cautions_of(
     cautions = cautions_of_names(factors) + marker_cautions(dict(factors))
     texts = {name: _texts(factors[name]) for name, each in numbers.items() if each is None}
     letters = [name for name, words in texts.items() if _are_genotypes(name, words)]
+    coded = [name for name in letters if set(texts[name]) <= _COUNTS_AS_TEXT]
+    if len(coded) < _SITES:  # a sex may be coded 1 and 2
+        letters = [name for name in letters if name not in coded or VARIANT.match(str(name))]
     bases = [name for name, words in texts.items() if _are_bases(words)]
     if len(bases) >= _SITES:
         letters += [name for name in bases if not _TWO_BASES.isdisjoint(texts[name])]

@@ -19,7 +19,7 @@ from mialeak._numerics.normal_options import call_strike
 from mialeak._numerics.roots import least_epsilon_near
 from mialeak._numerics.whitening import whitening
 from mialeak._results import Kind
-from mialeak.means._tradeoff import refuse_own_covariance
+from mialeak.means._tradeoff import refuse_covariance_of_rows
 from mialeak.tradeoff import TradeOff
 
 __all__ = ["GaussianMeanTradeOff", "gaussian_mean_tradeoff"]
@@ -300,7 +300,7 @@ def gaussian_mean_tradeoff(target: Any, mean: Any, cov: Any, n: int) -> Gaussian
     require_genotype_moments(target, mean, cov, n)
     points = as_points(target, mean, "target")
     by = whitening(cov, mean)
-    refuse_own_covariance(by, n, mean.size)
+    refuse_covariance_of_rows(by, n, mean.size)
     score = np.asarray(squared_distances(points, mean, by, "target")) / n
     if by.rank == 0:
         invalid("cov", "vary in some direction; its rank is 0")

@@ -97,13 +97,7 @@ class ReferencePanel:
                 "The panel seems to be the table itself: their means are equal but for rounding. "
                 "Take a panel of other people: what it states of the population includes these."
             ]
-        other = self._swapped(table)
-        if other.any():
-            names = [
-                column.name
-                for column, is_other in zip(table.columns, other, strict=True)
-                if is_other
-            ]
+        if names := self._swapped(table):
             return [
                 f"{columns_that(names, 'seems')} to count the other allele in the panel: the mean "
                 "is near 2 less that of the table. Count the same allele in both.",
@@ -124,20 +118,18 @@ class ReferencePanel:
         means = 2.0 - table.means if other else table.means
         return np.asarray((means - self.mean) ** 2 / error)
 
-    def _swapped(self, table: Release) -> npt.NDArray[np.bool_]:
-        """Which columns seem to count the other allele, where the others fit."""
+    def _swapped(self, table: Release) -> list[Any]:
+        """The columns that seem to count the other allele, where the others fit."""
         far, back = self._distances(table), self._distances(table, other=True)
         other = (far > _SWAPPED) & (back < _FITS)
         if other.all() or not are_genotypes(table.numbers) or np.mean(far[~other]) >= _FAR:
-            other[:] = False
-        return other
+            return []
+        return [table.columns[k].name for k in np.flatnonzero(other).tolist()]
 
     def _refuse_swapped(self, table: Release) -> None:
         """Refuse columns that count the other allele, by which rows would seem to be no people."""
-        other = np.flatnonzero(self._swapped(table))
-        if other.size:
-            names = listed([table.columns[k].name for k in other.tolist()])
-            rule = f"count the same allele as the table in each column; not in column {names}"
+        if names := self._swapped(table):
+            rule = f"count the same allele as the table in each column; not in {listed(names)}"
             remedy = (
                 "Take 2 less its counts there, or leave out A/T and C/G sites of unknown strand"
             )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Container, Mapping
 from typing import Any
 
@@ -15,15 +16,17 @@ from mialeak._labels import (
     NAMES_OF_PERIODS,
     columns_that,
     is_body_weight,
+    is_count_name,
     is_household_name,
     is_person_name,
     is_weight,
     names_of,
     word_of,
 )
-from mialeak._samples import groups_of_rows
+from mialeak._samples import groups_of_rows, number_persons
 
 __all__ = [
+    "cautions_of_cells",
     "cautions_of_shared_persons",
     "person_cautions",
     "unpublished_columns",
@@ -38,6 +41,9 @@ IntArray = npt.NDArray[np.integer[Any]]
 _MOST_COLUMNS, _MOST_VALUES = 200, 2**24
 #: Fewest values of a column named as persons that are looked at, and of one of another name.
 _FEWEST_NAMED, _FEWEST = 5, 20
+#: Fewest different counts of cells, pairs of rows that would agree if they were persons, and rows
+#: up to which these are compared.
+_FEWEST_COUNTS, _FEWEST_PAIRS, _MOST_CELLS = 3, 7.0, 2**17
 
 
 def unpublished_columns(table: Any, published: Container[Any], rows: int) -> dict[Any, Factor]:
@@ -66,7 +72,10 @@ def person_cautions(
     By its name, or since rows of one value agree in other columns as those of a person do.
     """
     chosen = {name: Factor(each.codes[rows], each.levels) for name, each in unpublished.items()}
+    numbers = number_persons(chosen)
     for name, factor in chosen.items():
+        if name in numbers:
+            continue
         known = int(factor.rows_of_level.sum())
         values = int(np.count_nonzero(factor.rows_of_level))
         if _FEWEST_NAMED <= values < known and is_person_name(name, values, known):
@@ -85,6 +94,41 @@ def person_cautions(
         f"Rows of one value of column {named!r}, which is left out, agree in column "
         f"{listed(others)}, as those of a person, or of a household, do. {_CURE}"
     ]
+
+
+def cautions_of_cells(
+    unpublished: Mapping[Any, Factor], published: Mapping[Any, Factor], rows: IntArray
+) -> list[str]:
+    """A caution if the rows are cells, whose counts are in a column that is left out.
+
+    It has the name of a count, and no two rows agree in all others, where several pairs of rows
+    of persons would if the columns were independent.
+    """
+    every = {**published, **unpublished}
+    names = [name for name in unpublished if is_count_name(name)]
+    if not names or not 2 < len(every) <= _MOST_COLUMNS or rows.size > _MOST_CELLS:
+        return []
+    columns = {name: Factor(each.codes[rows], each.levels) for name, each in every.items()}
+    for name in names:
+        counts = [str(value) for value in _shown(columns[name])]
+        if len(counts) < _FEWEST_COUNTS or not all(map(str.isdecimal, counts)):
+            continue
+        others = [each for key, each in columns.items() if key != name]
+        shares = [float(np.square(each.rows_of_level / rows.size).sum()) for each in others]
+        agreeing = rows.size * (rows.size / 2.0) * math.prod(shares)
+        codes = np.stack([each.codes for each in others])
+        if agreeing >= _FEWEST_PAIRS and np.unique(codes, axis=1).shape[1] == rows.size:
+            return [
+                f"Column {name!r}, which is left out, has the name of a count, and no two rows "
+                "agree in the others, as cells of a table that is already counted. Each row is "
+                "taken for one person here. Pass one row for each person (pandas: "
+                f"frame.loc[frame.index.repeat(frame[{name!r}])])."
+            ]
+    return []
+
+
+def _shown(factor: Factor) -> list[Any]:
+    return [factor.value(code) for code in np.flatnonzero(factor.rows_of_level).tolist()]
 
 
 def cautions_of_shared_persons(

@@ -16,6 +16,7 @@ from mialeak._fields import as_numbers
 from mialeak._files.tables import read_table
 from mialeak.means._cautions import cautions_of, refuse_sites
 from mialeak.means._person_cautions import (
+    cautions_of_cells,
     person_cautions,
     unpublished_columns,
     weight_cautions,
@@ -92,14 +93,14 @@ def release_of(
     if argument == "table":
         unpublished = unpublished_columns(table, factors, missing.size)
         cautions += person_cautions(unpublished, factors, places) + weight_cautions(factors)
+        cautions += cautions_of_cells(unpublished, factors, places)
         notes += weight_notes(unpublished)
     del factors, levels
     published: list[Column] = []
     unique = []
-    count = sum(part.numbers is not None for part in parts.values())
     numbers = [part.numbers for part in parts.values() if part.numbers is not None]
     kind = np.int8 if numbers and all(map(_are_small, numbers)) else np.float64
-    matrix, place = np.empty((places.size, count), kind), 0
+    matrix, place = np.empty((places.size, len(numbers)), kind), 0
     for name in list(parts):
         part = parts.pop(name)  # its memory goes to the matrix
         codes = part.factor.codes[places]

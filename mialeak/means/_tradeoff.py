@@ -34,7 +34,7 @@ __all__ = [
     "gaussian_release_tradeoff",
     "leakage_score",
     "mean_tradeoff",
-    "refuse_own_covariance",
+    "refuse_covariance_of_rows",
     "unsampled_share",
 ]
 
@@ -123,7 +123,7 @@ def leakage_score(
     require_genotype_moments(target, mean, cov, n)
     points = as_points(target, mean, "target")
     by = whitening(cov, mean, noise=release_noise_cov, noise_factor=n)
-    refuse_own_covariance(by, n, mean.size)
+    refuse_covariance_of_rows(by, n, mean.size)
     return squared_distances(points, mean, by, "target") / n
 
 
@@ -240,7 +240,7 @@ def mean_tradeoff(
     if n_reference is not None:
         factor += rows / as_count(n_reference, "n_reference", least=1)
     by = whitening(cov, mean, factor=factor, noise=release_noise_cov, noise_factor=rows)
-    refuse_own_covariance(by, n, mean.size)
+    refuse_covariance_of_rows(by, n, mean.size)
     shift = _shift(target, assumed_target, mean, by) / math.sqrt(rows)
     if sampling != "rows":
         return GaussianTradeOff(rows / n * shift, kind="asymptotic")
@@ -248,7 +248,7 @@ def mean_tradeoff(
     return curve if rows == n else SubsampledTradeOff(curve, rows / n)
 
 
-def refuse_own_covariance(by: Whitening, n: int, columns: int) -> None:
+def refuse_covariance_of_rows(by: Whitening, n: int, columns: int) -> None:
     """Refuse the covariance of the n rows themselves, by which each of them has the same score."""
     if by.rank == n - 1 < columns:
         rule = (

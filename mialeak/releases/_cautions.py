@@ -19,6 +19,8 @@ from mialeak._samples import (
     groups_of_rows,
     log_chance_of_all_cells,
     long_table,
+    number_persons,
+    numbers_within,
     repeated_piece,
     shares_differ,
 )
@@ -142,11 +144,14 @@ def _of_rows(people: People, used: Sequence[Any]) -> list[str]:
     factors = {name: _factor(people, name) for name in people.names[:_MOST_COLUMNS]}
     columns = {name: factor.codes.astype(np.int64) for name, factor in factors.items()}
     of_persons, others = groups_of_rows(factors)
+    numbers, households = number_persons(factors), numbers_within(factors).values()
     for name, codes in columns.items():
         values = np.unique(codes[codes >= 0]).size
-        if values < codes.size and is_person_name(name, values, codes.size):
+        if name in numbers:
+            why = ""
+        elif values < codes.size and is_person_name(name, values, codes.size):
             why = "has the name of an identifier, and some of its values are those of several rows"
-        elif name == of_persons:
+        elif name == of_persons and name not in households:
             why = f"has values whose rows agree in column {listed(others)}, as those of a person do"
         else:
             why = ""

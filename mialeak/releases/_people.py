@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import functools
 import re
 from collections.abc import Mapping, Sequence
@@ -24,6 +25,11 @@ BoolArray = npt.NDArray[np.bool_]
 #: What a condition may hold beside a value or a list of values.
 _CONDITIONS = ("min", "max", "not")
 _LIST_THEM = "list the values that belong, or pass a column of numbers"
+#: A day, or a time of one, with the year first, and the length of a day; a date with the year last.
+_ISO_DAY, _DAY = re.compile(r"\d{4}-\d\d-\d\d(?:[T ].*)?$"), 10
+_YEAR_LAST = re.compile(
+    r"(?!\d{4}\b)(.*\w\W+)(?:1[89]|20)\d\d|(\d\d?[-./]\d\d?[-./])(?:3[2-9]|[4-9]\d)"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -254,6 +260,10 @@ def _among(column: Column, values: Any) -> BoolArray:
 def _beyond(column: Column, end: Any, sign: int, key: str) -> BoolArray:
     """The values that are at least (sign 1) or at most (-1) the end."""
     values: Any = column.values
+    where = f"where[{column.name!r}][{key!r}]"
+    if isinstance(end, datetime.date) and all(map(_is_day, values)):
+        end = end.isoformat()
+        values = [value if len(value) > _DAY else f"{value}T00:00:00" for value in values]
     if isinstance(end, str) and is_number(end) and column.numbers() is not None:
         end = float(end)  # the words "9" and "80" are in another order than the numbers
     if is_quantity(end):
@@ -262,16 +272,41 @@ def _beyond(column: Column, end: Any, sign: int, key: str) -> BoolArray:
         rule = f"compare with the values of column {column.name!r}"
         words = [x for x in column.values if isinstance(x, str) and not is_number(x)]
         remedy = f"It holds words, such as {words[0]!r}: {_LIST_THEM}" if words else ""
-        invalid(f"where[{column.name!r}][{key!r}]", rule, value=end, remedy=remedy, error=TypeError)
+        invalid(where, rule, value=end, remedy=remedy, error=TypeError)
+    if isinstance(end, str) and len(end) == _DAY and all(map(_is_day, [end, *values])):
+        values = [value[:_DAY] for value in values]  # all hours of the last day belong
     mask = np.array([bool(x >= end if sign > 0 else x <= end) for x in values], np.bool_)
     if isinstance(end, str):
+        rule = f"be an end of the values of column {column.name!r}, which are words"
+        if remedy := _out_of_order(end, values):
+            invalid(where, rule, value=end, remedy=remedy)
         last = _parts(end)
         by_numbers = [_parts(x) >= last if sign > 0 else _parts(x) <= last for x in values]
         if mask.tolist() != by_numbers:
-            rule = f"be an end of the values of column {column.name!r}, which are words"
             remedy = f"As words, '9' comes after '70+': {_LIST_THEM}"
-            invalid(f"where[{column.name!r}][{key!r}]", rule, value=end, remedy=remedy)
+            invalid(where, rule, value=end, remedy=remedy)
     return mask
+
+
+def _out_of_order(end: str, values: Sequence[str]) -> str:
+    """What an error proposes for an end of words that are in the order of letters; "" if none.
+
+    Codes, and dates with the year first, are in an order of their own.
+    """
+    if len(end) > 1 and not any(map(str.isdigit, end)):
+        return f"As words they are in the order of letters: {_LIST_THEM}"
+    dates = filter(None, map(_YEAR_LAST.fullmatch, {end, *values}))
+    if len({match[1] or match[2] for match in dates}) > 1:
+        return (
+            "As words, '02.01.1990' comes after '01.12.1991': write dates as 1990-01-02, or pass "
+            "a column of numbers, such as the year"
+        )
+    return ""
+
+
+def _is_day(value: Any) -> bool:
+    """Whether a value is written as a day, or a time of one, with the year first."""
+    return isinstance(value, str) and _ISO_DAY.match(value) is not None
 
 
 def _parts(word: str) -> list[tuple[int, str]]:

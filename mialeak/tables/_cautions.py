@@ -36,6 +36,8 @@ from mialeak._samples import (
     differ_together,
     groups_of_rows,
     log_chance_of_all_cells,
+    number_persons,
+    numbers_within,
     shares_differ,
 )
 from mialeak.tables._cells import all_differ, codes_of, summed
@@ -45,6 +47,7 @@ __all__ = [
     "cautions_of",
     "cautions_of_dropped",
     "cautions_of_measures",
+    "cautions_of_numbers",
     "cautions_of_panel",
     "cautions_of_persons",
     "cautions_of_sample",
@@ -151,7 +154,15 @@ def cautions_of_persons(factors: dict[Any, Factor]) -> list[str]:
 def _of_names(factors: dict[Any, Factor]) -> list[str]:
     """Cautions for columns whose name is that of an identifier or of a survey weight."""
     cautions = []
+    within = numbers_within(factors)
     for name, factor in factors.items():
+        if name in within:
+            cautions.append(
+                f"Column {name!r} numbers the rows of each value of column {within[name]!r}, as "
+                "persons are numbered in a household, and is counted as a category. If it is none, "
+                f"pass exclude=[{name!r}, {within[name]!r}]."
+            )
+            continue
         size = int(np.count_nonzero(factor.rows_of_level)), len(factor.codes)
         named = is_person_name(name, *size) or is_household_name(name)
         if named and not all_differ(factor):
@@ -227,8 +238,9 @@ def cautions_of_uncounted_persons(
     By its name only if it is left out; by what its values have in common, of `every` column.
     `beginning` returns of a table and a column how many values how many first rows have.
     """
+    numbers = number_persons(every)
     for name in names_of(frame):
-        if name in chosen or not is_person_name(name):
+        if name in chosen or not is_person_name(name) or name in numbers:
             continue
         values, rows = beginning(frame, name)
         if values < rows and is_person_name(name, values, rows):
@@ -240,11 +252,28 @@ def cautions_of_uncounted_persons(
     name, others = groups_of_rows(every)
     if name is None or (name in chosen and (is_person_name(name) or is_household_name(name))):
         return []  # named already
+    if name in numbers_within(every).values():  # a household, of which each row is a person
+        return []
     cure = f" If it numbers households, pass exclude=[{name!r}]." if name in chosen else ""
     return [
         f"Rows of one value of column {name!r} agree in column {listed(others)}, as those of a "
         "person, or of a household, do. The report is about rows; if a person has several, pass "
         f"person={name!r}.{cure}"
+    ]
+
+
+def cautions_of_numbers(person: Any, every: Mapping[Any, Factor]) -> list[str]:
+    """A caution if the column of persons numbers them within their households."""
+    household = numbers_within(every).get(person)
+    if household is not None:
+        what = f"numbers the rows of each value of column {household!r}"
+    elif person in number_persons(every):
+        what = "holds few numbers, each in many rows and ever fewer"
+    else:
+        return []
+    return [
+        f"Column {person!r} {what}, as where persons are numbered in each household. If so, each "
+        "row is a person, and rows with one number are not one: leave person out."
     ]
 
 

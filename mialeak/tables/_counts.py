@@ -4,17 +4,29 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import MAX_COUNT, as_count, invalid, listed
+from mialeak._arrays import MAX_COUNT, invalid, listed
 from mialeak._columns import Factor, numeric_levels
-from mialeak._fields import is_number, is_suppressed, suppressed_range
+from mialeak._fields import is_number
 from mialeak._labels import WORDS_OF_TOTALS, is_count_name
 from mialeak.tables._cells import all_differ, codes_of, count_cells
+from mialeak.tables._unpublished import (
+    BEFORE_SUPPRESSION,
+    cautions_of_codes,
+    codes_in,
+    count_of_empty,
+    count_of_mark,
+    is_separated,
+    is_unpublished,
+    remedy_of_count,
+    remedy_of_empty,
+    whole_count,
+)
 
 __all__ = [
     "NEARLY_ALL",
@@ -34,16 +46,8 @@ __all__ = [
 
 IntArray = npt.NDArray[np.int64]
 
-#: A count with the mark of a note behind it, as "295 p" for a provisional one.
-_NOTED = re.compile(r"(\d+)\s*[a-z*]{1,2}", re.I)
-
-_SEPARATED = re.compile(r"[1-9]\d{0,2}([,. '\u00a0\u202f]\d{3})+")
-
 #: A whole number with three decimals, or one of thousands with a point between.
 _THREE_ZEROS = re.compile(r"[1-9]\d{0,2}\.000")
-
-#: Marks that are a zero for most offices.
-_DASHES = frozenset("-\u2013")
 
 #: Fewest different numbers that are spread as counts are, and to what counts are rounded at most.
 _FEWEST_SPREAD, _ROUNDED_TO = 13, 10.0
@@ -60,11 +64,6 @@ _MOST_SHARES, _ROUNDING = 100_000, 0.005
 #: Fewest rows at which whole numbers that rise are taken for the categories of a cross-tabulation.
 _FEWEST_RISING = 5
 
-_BEFORE_SUPPRESSION = (
-    "Where the count is suppressed, pass the table before suppression: its leakage is an upper "
-    "bound on that of the suppressed one; or pass suppressed=1 to take such counts to be 1"
-)
-
 
 def as_cell_counts(
     name: Any,
@@ -73,7 +72,7 @@ def as_cell_counts(
     *,
     total: Any = (),
     suppressed: Any = None,
-    cure: str = _BEFORE_SUPPRESSION,
+    cure: str = BEFORE_SUPPRESSION,
 ) -> tuple[IntArray, int, list[str]]:
     """The count of each row of a counted table, how many are 0, and notes on them.
 
@@ -94,42 +93,15 @@ def as_cell_counts(
         )
     for column, factor in categories.items():
         _refuse_totals(column, factor, totals)
-    missing = (counts.codes < 0) & ~totals
-    if missing.any():
-        row = int(np.argmax(missing))
-        notes_begin = row == len(missing) - np.count_nonzero(missing) and any(
-            (factor.codes[row:] < 0).all() for factor in categories.values()
-        )
-        remedy = "If it is a source or a footnote, take the line out of the file"
-        remedy = remedy if notes_begin else f"Write 0 where the cell is empty. {cure}"
-        _refuse_count(name, row, "no value", remedy)
-    values: IntArray = np.zeros(len(counts.levels) + 1, np.int64)  # the last for code -1
-    bad, taken = np.zeros((2, len(values)), np.bool_)
-    ambiguous = {}
-    for code in np.unique(counts.codes[~totals]).tolist():
-        value = counts.value(code)
-        count = _whole(value)
-        if count:
-            ambiguous[code] = _THREE_ZEROS.fullmatch(str(value).strip()) is not None
-        if count is None and suppressed is not None:
-            count = _of_mark(value, suppressed)
-            taken[code] = count is not None
-        bad[code], values[code] = count is None, count or 0
-    if any(ambiguous.values()) and all(
-        with_point or str(counts.value(code)).strip().isdecimal()
-        for code, with_point in ambiguous.items()
-    ):  # one thousand, where others have no decimals
-        bad[list(ambiguous)] |= np.array(list(ambiguous.values())) & (not all(ambiguous.values()))
-    wrong = bad[counts.codes] & ~totals
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        value = counts.value(int(counts.codes[row]))
-        _refuse_count(name, row, repr(value), _remedy(value, cure))
+    values, taken, ambiguous = _counts_of_levels(
+        name, counts, categories, ~totals, suppressed=suppressed, cure=cure
+    )
     cells: IntArray = np.where(totals, 0, values[counts.codes])
-    if ambiguous and all(ambiguous.values()):
+    if ambiguous:
         shown = counts.value(int(counts.codes[np.argmax(cells > 0)]))
         notes.append(
-            f"All counts end in '.000', such as {shown!r}, which is taken to be {_whole(shown):,}. "
+            f"All counts end in '.000', such as {shown!r}, which is taken to be "
+            f"{whole_count(shown):,}. "
             "If the point stands between thousands, write the counts without separators."
         )
     hidden = taken[counts.codes] & ~totals
@@ -142,11 +114,81 @@ def as_cell_counts(
             "replaced counts, not for the true table."
         )
     elif suppressed is not None:
-        invalid("suppressed", "be left out, since no count of the table is suppressed")
+        marks = {str(code): 1 for code in codes_in(cells)[0]}
+        remedy = f"If a number marks such counts, pass suppressed={marks!r}" if marks else ""
+        rule = "be left out, since no count of the table is suppressed"
+        invalid("suppressed", rule, remedy=remedy)
+    notes += cautions_of_codes(name, cells[~hidden], cure)
     whole = sum(cells.tolist())
     if not 0 < whole <= MAX_COUNT:
         invalid(f"column {name!r}", f"sum to between 1 and 2**53; the sum is {whole:,}")
     return cells, int(np.count_nonzero((cells == 0) & ~totals)), notes
+
+
+def _counts_of_levels(
+    name: Any,
+    counts: Factor,
+    categories: dict[Any, Factor],
+    rows: npt.NDArray[np.bool_],
+    *,
+    suppressed: Any,
+    cure: str,
+) -> tuple[IntArray, npt.NDArray[np.bool_], bool]:
+    """The count of each level, the last for an empty field, and which are taken for a mark.
+
+    And whether all end in ".000", which may be thousands.  Refuses what no count of `rows` is.
+    """
+    values: IntArray = np.zeros(len(counts.levels) + 1, np.int64)
+    bad, taken = np.zeros((2, len(values)), np.bool_)
+    ambiguous = {}
+    for code in np.unique(counts.codes[rows & (counts.codes >= 0)]).tolist():
+        value = counts.value(code)
+        count = None if suppressed is None else count_of_mark(value, suppressed)
+        taken[code] = count is not None
+        if count is None:
+            count = whole_count(value)
+            if count:
+                ambiguous[code] = _THREE_ZEROS.fullmatch(str(value).strip()) is not None
+        bad[code], values[code] = count is None, count or 0
+    missing = (counts.codes < 0) & rows
+    if missing.any():
+        marks = [str(counts.value(code)) for code in np.flatnonzero(taken).tolist()]
+        empty = count_of_empty(suppressed, marks)
+        how = cure if suppressed is None else remedy_of_empty(marks)
+        _refuse_missing(name, categories, missing, empty, how)
+        values[-1], taken[-1] = empty or 0, True
+    if any(ambiguous.values()) and all(
+        with_point or str(counts.value(code)).strip().isdecimal()
+        for code, with_point in ambiguous.items()
+    ):  # one thousand, where others have no decimals
+        bad[list(ambiguous)] |= np.array(list(ambiguous.values())) & (not all(ambiguous.values()))
+    wrong = bad[counts.codes] & rows
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        value = counts.value(int(counts.codes[row]))
+        _refuse_count(name, row, repr(value), remedy_of_count(value, cure))
+    return values, taken, bool(ambiguous) and all(ambiguous.values())
+
+
+def _refuse_missing(
+    name: Any,
+    categories: dict[Any, Factor],
+    missing: npt.NDArray[np.bool_],
+    empty: int | None,
+    cure: str,
+) -> None:
+    """Refuse rows without a count, unless `empty` is that of an empty field and none is a note."""
+    row = int(np.argmax(missing))
+    notes_begin = row == len(missing) - np.count_nonzero(missing) and any(
+        (factor.codes[row:] < 0).all() for factor in categories.values()
+    )
+    if notes_begin:
+        remedy = "If it is a source or a footnote, take the line out of the file"
+    elif empty is not None:
+        return
+    else:
+        remedy = f"Write 0 where the cell is empty. {cure}"
+    _refuse_count(name, row, "no value", remedy)
 
 
 def rows_of_totals(categories: dict[Any, Factor], total: Any) -> npt.NDArray[np.bool_]:
@@ -192,62 +234,9 @@ def _rows_with(categories: dict[Any, Factor], word: str) -> dict[Any, npt.NDArra
     return met
 
 
-def _of_mark(value: Any, suppressed: Any) -> int | None:
-    """The count that `suppressed` gives for a mark; None if it gives none.
-
-    A dash is a zero for most offices and a suppressed count for others: it must be named.
-    """
-    text = str(value).strip()
-    if isinstance(suppressed, Mapping):
-        if text not in suppressed:
-            return None
-        count = as_count(suppressed[text], "suppressed")
-    elif not isinstance(value, str) or not is_suppressed(text) or set(text) <= _DASHES:
-        return None
-    else:
-        count = as_count(suppressed, "suppressed")
-    _, most = suppressed_range(text)
-    if most is not None and count > most:
-        invalid("suppressed", f"be at most {most}, as the mark {text!r} states", value=count)
-    return count
-
-
 def _refuse_count(name: Any, row: int, value: str, remedy: str) -> NoReturn:
     rule = f"hold counts, which are whole numbers of at least 0; row {row} holds {value}"
     invalid(f"column {name!r}", rule, remedy=remedy)
-
-
-def _whole(value: Any) -> int | None:
-    """A count of at least 0; None for anything else."""
-    if isinstance(value, str):
-        if not is_number(value.strip()):
-            return None
-        value = int(value) if value.strip().isdecimal() else float(value)
-    if isinstance(value, bool) or not isinstance(value, (int, float)):
-        return None
-    if not 0 <= value <= MAX_COUNT or value != int(value):
-        return None
-    return int(value)
-
-
-def _remedy(value: Any, cure: str) -> str:
-    text = str(value).strip()
-    if _SEPARATED.fullmatch(text):
-        return "Write it without separators: " + re.sub(r"\D", "", text)
-    if text and set(text) <= _DASHES:
-        zero = "If it is a zero, "
-        zero += f"pass suppressed={{{text!r}: 0}}" if cure is _BEFORE_SUPPRESSION else "write 0"
-        return f"{zero}. {cure}"
-    if noted := _NOTED.fullmatch(text):
-        return f"If the letter marks a note, write the count alone: {noted[1]}"
-    if not is_number(text.replace(",", ".")):
-        return cure if is_suppressed(text) else ""
-    if text.startswith("-"):
-        return "A negative number is a correction or a marker, not a count"
-    return (
-        "A fraction is a weighted or estimated number, or one of thousands, not a count: write "
-        "whole persons"
-    )
 
 
 def _refuse_totals(name: Any, factor: Factor, totals: npt.NDArray[np.bool_]) -> None:
@@ -282,7 +271,7 @@ def check_rows_are_persons(factors: dict[Any, Factor]) -> None:
     if counted is not None:
         refuse_counted(counted)
     for name, factor in factors.items():
-        if _sums_to_whole(factor):
+        if _sums_towhole_count(factor):
             others = [codes_of(other) for key, other in factors.items() if key != name]
             if len(count_cells(others, rows).counts) >= NEARLY_ALL * rows:
                 _refuse_shares(name)
@@ -392,8 +381,8 @@ def holds_counts(factor: Factor, *, strict: bool = False) -> bool:
     bad = whole = 0
     for code in np.flatnonzero(present).tolist():
         value = factor.value(code)
-        whole += _whole(value) is not None or _SEPARATED.fullmatch(str(value)) is not None
-        bad += _whole(value) is None and not _is_unpublished(value)
+        whole += whole_count(value) is not None or is_separated(str(value))
+        bad += whole_count(value) is None and not is_unpublished(value)
         if bad > allowed:
             return False
     return whole > 0
@@ -408,7 +397,7 @@ def numbers_of(factor: Factor) -> npt.NDArray[np.float64] | None:
     return np.array(values, np.float64) if all(map(is_number, values)) else None
 
 
-def _sums_to_whole(factor: Factor) -> bool:
+def _sums_towhole_count(factor: Factor) -> bool:
     """Whether the values are shares: fractions of at least 0 that sum to 1, or to 100."""
     if len(factor.codes) > _MOST_SHARES or factor.n_missing:
         return False
@@ -439,18 +428,12 @@ def _are_shares(factors: list[Factor]) -> bool:
     )
 
 
-def _is_unpublished(value: Any) -> bool:
-    """Whether it stands for a count in a published table, though it is no number."""
-    text = str(value).strip()
-    return isinstance(value, str) and bool(is_suppressed(text) or _SEPARATED.fullmatch(text))
-
-
 def _are_categories(factor: Factor) -> bool:
     """Whether no two rows agree, and the values are words, or whole numbers that rise."""
     if not all_differ(factor):
         return False
     first = factor.value(int(factor.codes[0]))
-    if isinstance(first, str) and _whole(first) is None:
+    if isinstance(first, str) and whole_count(first) is None:
         return True
     numbers = numbers_of(factor)
     if len(factor.codes) < _FEWEST_RISING or numbers is None or not holds_counts(factor):

@@ -73,7 +73,8 @@ def assumed(report: TableReport) -> str:
     if report.population is None:
         return who
     each = "In each stratum everyone" if report.population.strata else "Everyone"
-    return f"{who} {each} in the register was equally likely to be in the table."
+    drawn = "was equally likely to be in the table, and drawn alone, not with a household or class."
+    return f"{who} {each} in the register {drawn}"
 
 
 def _answer(report: TableReport) -> str:

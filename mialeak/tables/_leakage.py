@@ -16,6 +16,7 @@ from mialeak.tables._cautions import (
     cautions_of,
     cautions_of_dropped,
     cautions_of_measures,
+    cautions_of_numbers,
     cautions_of_periods,
     cautions_of_persons,
     cautions_of_uncounted_persons,
@@ -41,7 +42,9 @@ from mialeak.tables._row_cautions import cautions_of_omitted_counts, cautions_of
 from mialeak.tables._rows import (
     all_columns,
     as_asked,
-    cells_of,
+    blank_rows,
+    cautions_of_blank_rows,
+    kept_cells,
     kept_rows,
     persons_in,
     read_rows,
@@ -54,6 +57,7 @@ from mialeak.tables._structure import (
     cautions_of_alike,
     cautions_of_counts,
     cautions_of_dependence,
+    cautions_of_melted,
     cautions_of_repeats,
     cautions_of_shares,
     cautions_of_stacked,
@@ -148,8 +152,8 @@ def table_leakage(
         of several columns.
     suppressed : int or dict, optional
         With `counts`, the count to take where a mark such as "<5", "c", ":" or "*" stands for one
-        that is not published; or a dict of marks, such as ``{"<5": 1, "-": 0}``.  A dash must be
-        named: for most offices it is a zero.  The report states how many counts were taken so.
+        that is not published; or a dict of marks, such as ``{"<5": 1, "-": 0}``.  A dash, a number
+        and, beside others, ``""`` must be named.  The report states how many were taken so.
     confidence : float
         Nominal coverage of the intervals.
     independent : bool
@@ -416,7 +420,7 @@ def _count(
     )
     factors, recoding = recoded(unrecoded, as_recoding(recode), persons)
     kept, n_missing = kept_rows(factors, persons, na)
-    cells, row_cells, values = _cells(factors, kept, persons)
+    cells, row_cells, values = kept_cells(factors, kept, persons)
     return _Counted(
         table=table,
         unrecoded=unrecoded,
@@ -432,21 +436,6 @@ def _count(
         n_missing=n_missing if na == "category" else 0,
         notes=notes,
     )
-
-
-def _cells(
-    factors: dict[Any, Factor], kept: npt.NDArray[np.bool_], persons: IntArray | None
-) -> tuple[Cells, IntArray, dict[Any, Factor]]:
-    """The cells, that of each row, and the values of each cell."""
-    places = None if kept.all() else np.flatnonzero(kept)
-    cells = cells_of(factors, places, persons)
-    row_cells, first_row = cells.of_row, cells.first_row
-    if places is not None:
-        row_cells = np.full(len(kept), -1)
-        row_cells[places] = cells.of_row
-        first_row = places[cells.first_row]
-    values = {name: Factor(each.codes[first_row], each.levels) for name, each in factors.items()}
-    return cells, row_cells, values
 
 
 def _margins(
@@ -467,9 +456,12 @@ def _cautions(counted: _Counted, person: Any, counts: Any) -> list[str]:
     """What the report states first."""
     table, factors, values = counted.table, counted.factors, counted.values
     persons, sizes = counted.persons, counted.cells.counts
+    absent = 0 if persons is not None else counted.n_dropped + counted.n_missing
+    blank = blank_rows(table, counted.unrecoded) if absent else 0
     cautions = [
         *counted.notes,
-        *cautions_of_dropped(factors, counted.rows, counted.n_dropped),
+        *cautions_of_dropped(factors, counted.rows, counted.n_dropped - blank),
+        *cautions_of_blank_rows(blank if counted.n_missing else 0),
         *cautions_of_index(table),
         *cautions_of(factors, persons, counted.unrecoded),
         *cautions_of_recoding(counted.unrecoded, factors),
@@ -481,14 +473,21 @@ def _cautions(counted: _Counted, person: Any, counts: Any) -> list[str]:
         factors, persons = repeated_cells(factors, persons, 2), None
         cautions += cautions_of_persons(factors)
     if persons is None:
-        if person is None:
-            everything = with_omitted(table, counted.unrecoded)
-            cautions += cautions_of_uncounted_persons(table, factors, everything, beginning)
-            is_same = factors is counted.unrecoded and counted.kept.all()
-            cells = counted.cells if is_same and not isinstance(table, Source) else None
-            of_counts = cautions_of_omitted_counts(everything, counted.unrecoded, cells=cells)
-            cautions += of_counts or cautions_of_rows(factors, counted.cells)
-        return cautions + cautions_of_stacked(values, sizes)
+        everything = with_omitted(table, counted.unrecoded)
+        stacked = cautions_of_stacked(values, sizes)
+        if person is not None:
+            return [*cautions, *cautions_of_numbers(person, everything), *stacked]
+        cautions += cautions_of_uncounted_persons(table, factors, everything, beginning)
+        in_memory = not isinstance(table, Source)
+        is_same = factors is counted.unrecoded and counted.kept.all()
+        cells = counted.cells if is_same and in_memory else None
+        of_rows = cautions_of_omitted_counts(everything, counted.unrecoded, cells=cells)
+        of_rows = (of_rows or cautions_of_rows(factors, counted.cells)) + stacked
+        if not of_rows:
+            ones = np.ones(len(counted.kept), np.int64)
+            rows = (everything, ones) if in_memory else (values, sizes)
+            of_rows = cautions_of_melted(*rows, factors)
+        return cautions + of_rows
     every = all_columns(table, factors, counts)
     return [
         *cautions,

@@ -28,7 +28,11 @@ from mialeak.tables._counts import (
     rows_of_total,
 )
 from mialeak.tables._recoding import Recoding, recoded
-from mialeak.tables._register_cautions import cautions_of_people, cautions_of_uncounted_shares
+from mialeak.tables._register_cautions import (
+    cautions_of_drawn_groups,
+    cautions_of_people,
+    cautions_of_uncounted_shares,
+)
 from mialeak.tables._register_report import (
     PanelReport,
     PopulationReport,
@@ -197,11 +201,12 @@ def population_report(
         cautions += cautions_of_people(population)
     else:
         cautions += _of("register", cautions_of_sums(categories, register))
+    of_rows = (row_cells >= 0) * (1 if persons_of_rows is None else persons_of_rows)
+    uncounted = [name for name in names_of(population) if name not in (*values, counts)]
+    of_sample = (table, of_rows, population, persons, uncounted, missing)
+    cautions += cautions_of_drawn_groups(*of_sample)
     if strata is None:
-        of_rows = (row_cells >= 0) * (1 if persons_of_rows is None else persons_of_rows)
-        uncounted = [name for name in names_of(population) if name not in (*values, counts)]
         cautions += cautions_of_sample(categories, register, shown)
-        of_sample = (table, of_rows, population, persons, uncounted, missing)
         return report, cautions + cautions_of_uncounted_shares(*of_sample)
     return report, cautions + cautions_of_strata(strata, categories, register, shown)
 

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import math
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,9 +15,12 @@ from mialeak._labels import is_count_name, is_person_name, names_of
 from mialeak._samples import LEVEL, shares_differ
 from mialeak.tables._sources import Source, beginning
 
-__all__ = ["cautions_of_people", "cautions_of_uncounted_shares"]
+__all__ = ["cautions_of_drawn_groups", "cautions_of_people", "cautions_of_uncounted_shares"]
 
 IntArray = npt.NDArray[np.int64]
+
+#: Fewest groups that were drawn, and that were not.
+_FEWEST_GROUPS = 5
 
 
 def cautions_of_people(register: Any) -> list[str]:
@@ -48,16 +52,11 @@ def cautions_of_uncounted_shares(
     those of each row of the register, None for one each; `uncounted` are columns of it.  A column
     whose values are written in another way in one of the two is left out.
     """
-    if isinstance(table, Source) or (isinstance(register, Source) and people is not None):
-        return []
-    differing = []
-    for name in uncounted:
-        if name not in names_of(table) or is_count_name(name):
-            continue
-        for factor in factor_if_plain(table, name, missing):
-            for other, weights in _column(register, name, missing):
-                if _differ(factor, rows, other, weights if people is None else people):
-                    differing.append(name)
+    differing = [
+        name
+        for name, drawn, whole in _uncounted(table, rows, register, people, uncounted, missing)
+        if shares_differ(drawn, whole) and not _are_whole(drawn, whole)
+    ]
     if not differing:
         return []
     which = "column {}, which is" if len(differing) == 1 else "columns {}, which are"
@@ -68,6 +67,67 @@ def cautions_of_uncounted_shares(
         "of the register, pass the people of that part; if it was stratified, count the column of "
         "the strata too, and pass strata=, that column."
     ]
+
+
+def cautions_of_drawn_groups(
+    table: Any,
+    rows: IntArray,
+    register: Any,
+    people: IntArray | None,
+    uncounted: Sequence[Any],
+    missing: Any,
+) -> list[str]:
+    """A caution if the table holds all or none of the people of each value of such a column.
+
+    The arguments are those of :func:`cautions_of_uncounted_shares`.
+    """
+    for name, drawn, whole in _uncounted(table, rows, register, people, uncounted, missing):
+        if _are_whole(drawn, whole):
+            groups = f"{np.count_nonzero(drawn):,} of {np.count_nonzero(whole):,}"
+            return [
+                f"The table holds all people of {groups} values of column {name!r} and nobody of "
+                "the others, as where whole households, classes or sites were drawn. The answer is "
+                "for people who were drawn one by one: a person leaks more together with others of "
+                "the group. No answer is computed for drawn groups. If the table is about a part "
+                "of the register, pass the people of that part."
+            ]
+    return []
+
+
+def _uncounted(
+    table: Any,
+    rows: IntArray,
+    register: Any,
+    people: IntArray | None,
+    uncounted: Sequence[Any],
+    missing: Any,
+) -> Iterator[tuple[Any, IntArray, IntArray]]:
+    """The columns that both tables have, and the persons of each value in the two."""
+    if isinstance(table, Source) or (isinstance(register, Source) and people is not None):
+        return
+    for name in uncounted:
+        if name not in names_of(table) or is_count_name(name):
+            continue
+        for factor in factor_if_plain(table, name, missing):
+            for other, weights in _column(register, name, missing):
+                of_both = _persons(factor, rows, other, weights if people is None else people)
+                if of_both is not None:
+                    yield name, *of_both
+
+
+def _are_whole(drawn: IntArray, whole: IntArray) -> bool:
+    """Whether all or none of the people of each value were drawn, by no chance.
+
+    A random sample holds all of a group of k, if it holds one, with the probability of the share
+    of everyone to the power of k - 1 at most.
+    """
+    shown, out = drawn > 0, (drawn == 0) & (whole > 0)
+    if not (drawn[shown] == whole[shown]).all():
+        return False
+    if min(np.count_nonzero(shown), np.count_nonzero(out)) < _FEWEST_GROUPS:
+        return False
+    others = int((whole[shown] - 1).sum())
+    return bool(others * math.log(drawn.sum() / whole.sum()) < math.log(LEVEL))
 
 
 def _column(register: Any, name: Any, missing: Any) -> list[tuple[Factor, IntArray]]:
@@ -83,17 +143,19 @@ def _column(register: Any, name: Any, missing: Any) -> list[tuple[Factor, IntArr
     ]
 
 
-def _differ(factor: Factor, rows: IntArray, other: Factor, people: IntArray) -> bool:
-    """Whether rows with a value are no random sample of the people with one, who have them all."""
+def _persons(
+    factor: Factor, rows: IntArray, other: Factor, people: IntArray
+) -> tuple[IntArray, IntArray] | None:
+    """The rows and the people of each value, if those with one may be some of these, not all."""
     codes = {other.value(code): code for code in range(len(other.levels))}
     known, inside = (factor.codes >= 0) & (rows > 0), other.codes >= 0
     shown, place = np.unique(factor.codes[known], return_inverse=True)
     values = [factor.value(code) for code in shown.tolist()]
     if not values or not all(value in codes for value in values):
-        return False
+        return None
     mine = np.array([codes[value] for value in values], np.int64)[place.reshape(-1)]
     size = len(other.levels)
     drawn = np.bincount(mine, rows[known], size).astype(np.int64)
     whole = np.bincount(other.codes[inside], people[inside], size).astype(np.int64)
     is_part = bool((drawn <= whole).all()) and drawn.sum() < whole.sum()
-    return is_part and shares_differ(drawn, whole)
+    return (drawn, whole) if is_part else None

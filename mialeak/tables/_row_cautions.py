@@ -12,7 +12,7 @@ import numpy.typing as npt
 from mialeak._arrays import listed
 from mialeak._columns import Factor
 from mialeak._labels import is_count_name, is_person_name
-from mialeak._samples import LEVEL, long_table, repeated_piece
+from mialeak._samples import LEVEL, long_table, numbers_within, repeated_piece
 from mialeak.tables._cells import Cells, codes_of, count_cells, summed
 from mialeak.tables._counts import are_counts, count_column, holds_counts, refuse_counted
 from mialeak.tables._structure import MOST_COLUMNS, common_divisor
@@ -205,11 +205,12 @@ def _cells_as_rows(factors: Mapping[Any, Factor]) -> Iterator[tuple[list[Any], l
     If columns were independent, pairs of rows would agree in all categories as often as the product
     of the shares of pairs that agree in each, and dependent columns agree more often.
     """
-    names = list(factors)
     rows = len(next(iter(factors.values())).codes)
+    within = numbers_within(factors)  # persons of a household are as distinct as cells
+    names = [name for name in factors if name not in within]
     if rows < 2 or not 2 < len(names) <= MOST_COLUMNS:
         return
-    pairs = {name: codes_of(factor) for name, factor in factors.items()}
+    pairs = {name: codes_of(factors[name]) for name in names}
     agreeing = {}
     for name, (codes, size) in pairs.items():
         counted = np.bincount(codes, minlength=size).astype(np.float64)

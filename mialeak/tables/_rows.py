@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping
+from collections.abc import Hashable, Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
@@ -27,8 +27,11 @@ from mialeak.tables._totals import cautions_of_sums
 __all__ = [
     "all_columns",
     "as_asked",
+    "blank_rows",
+    "cautions_of_blank_rows",
     "cells_of",
     "counts_of_rows",
+    "kept_cells",
     "kept_rows",
     "persons_in",
     "read_rows",
@@ -174,6 +177,36 @@ def with_omitted(frame: Any, chosen: Mapping[Any, Factor]) -> Mapping[Any, Facto
     return chosen
 
 
+def blank_rows(frame: Any, chosen: Mapping[Any, Factor]) -> int:
+    """How many rows of a table have no value in any column, as blank lines of a spreadsheet do.
+
+    0 if they may be persons of whom nothing is known: in a table of one column, or where they are
+    not the last rows and fewer than half of those without some value.
+    """
+    columns = {} if isinstance(frame, Source) else with_omitted(frame, chosen)
+    return _blank(list(columns.values())) if len(columns) > 1 else 0
+
+
+def _blank(columns: Sequence[Factor]) -> int:
+    absent = [each.codes < 0 for each in columns]
+    blank = np.logical_and.reduce(absent)
+    number = int(np.count_nonzero(blank))
+    if number < 2 or number == blank.size:
+        return 0
+    is_last = bool(blank[-number:].all())
+    return number if is_last or 2 * number > np.count_nonzero(np.logical_or.reduce(absent)) else 0
+
+
+def cautions_of_blank_rows(blank: int) -> list[str]:
+    """A caution for rows without any value, where these are counted as a further category."""
+    if not blank:
+        return []
+    return [
+        f"{blank:,} rows have no value in any column, as blank lines of a spreadsheet do, and "
+        "count as persons. If nobody is meant, take these lines out of the file."
+    ]
+
+
 def _begins_with_cells(frame: Any, chosen: Mapping[Any, Factor]) -> bool:
     """Whether the first rows of a data frame, or a dict, may be cells with counts."""
     head = {name: _first_of(frame[name]) for name in names_of(frame)}
@@ -230,6 +263,21 @@ def cells_of(
     return Cells(cells.of_row, counts, cells.first_row)
 
 
+def kept_cells(
+    factors: dict[Any, Factor], kept: npt.NDArray[np.bool_], persons: IntArray | None
+) -> tuple[Cells, IntArray, dict[Any, Factor]]:
+    """The cells of the rows that are `kept`, that of each row, and the values of each cell."""
+    places = None if kept.all() else np.flatnonzero(kept)
+    cells = cells_of(factors, places, persons)
+    row_cells, first_row = cells.of_row, cells.first_row
+    if places is not None:
+        row_cells = np.full(len(kept), -1)
+        row_cells[places] = cells.of_row
+        first_row = places[cells.first_row]
+    values = {name: Factor(each.codes[first_row], each.levels) for name, each in factors.items()}
+    return cells, row_cells, values
+
+
 def repeated(places: Any, persons: IntArray) -> Any:
     """Each place as many times as there are persons."""
     if persons.sum() > _MOST_PERSONS:
@@ -243,4 +291,10 @@ def _refuse_missing(factors: dict[Any, Factor], persons: IntArray | None) -> NoR
     counts = [(name, persons_in(each, persons)) for name, each in absent if each.any()]
     where = listed(counts, show=lambda each: f"{each[1]:,} in column {each[0]!r}")
     remedy = "Pass na='category' to count missing as a value, or na='drop' to leave such rows out"
+    blank = _blank(list(factors.values())) if persons is None and len(factors) > 1 else 0
+    if blank:
+        remedy = (
+            f"{blank:,} rows have no value in any column, as blank lines of a spreadsheet do: take "
+            f"them out of the file. For others, p{remedy[1:]}"
+        )
     invalid("table", f"have no missing values; there are {where}", remedy=remedy)

@@ -7,7 +7,7 @@ that would be a coincidence in the table that is asked about.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from itertools import chain, combinations, islice, product
 from typing import Any
 
@@ -16,7 +16,7 @@ import numpy.typing as npt
 
 from mialeak._arrays import listed
 from mialeak._columns import Factor
-from mialeak._labels import NAMES_OF_PERIODS, columns_that, word_of
+from mialeak._labels import NAMES_OF_PERIODS, NAMES_OF_VARIABLES, columns_that, word_of
 from mialeak._samples import DATE
 from mialeak.tables._cells import codes_of, count_cells, summed
 from mialeak.tables._counts import numbers_of
@@ -26,6 +26,7 @@ __all__ = [
     "cautions_of_alike",
     "cautions_of_counts",
     "cautions_of_dependence",
+    "cautions_of_melted",
     "cautions_of_repeats",
     "cautions_of_shares",
     "cautions_of_stacked",
@@ -59,6 +60,9 @@ _ROUNDED = 0.03
 #: Most of them that are looked for by their words for "all", and the fewest values of a column with
 #: such a word: halves of a design are no tables.
 _MOST_TABLES, _FEWEST_VALUES = 20, 3
+
+#: Questions at most, and rows of an answer to one that another does not have, by no chance.
+_MOST_VARIABLES, _LEAST_ANSWERS = 200, 30
 
 #: Level of the test of independence; rows that each lumped cell expects; pairs that are tested.
 _LEVEL, _EXPECTED, _MOST_PAIRS = 1e-9, 5.0, 200
@@ -151,6 +155,60 @@ def _of_margins(
                 "the tables with margins=['A', 'B']."
             ]
     return []
+
+
+def cautions_of_melted(
+    categories: Mapping[Any, Factor], counts: IntArray, chosen: Container[Any]
+) -> list[str]:
+    """A sentence if each person seems to have a row for each value of a column, as of a question.
+
+    Then all values have as many rows, and as many in each cell of the other columns but that of
+    the answers; and some of these have answers of their own, or the column the name of one that
+    lists variables.  `categories` and `counts` are those of cells, or of rows.
+    """
+    codes = {name: codes_of(factor) for name, factor in categories.items()}
+    for name, (levels, size) in codes.items() if len(codes) <= MOST_COLUMNS else ():
+        sums = summed(levels, counts, size)
+        shown = np.flatnonzero(sums)
+        if not 2 <= shown.size <= _MOST_VARIABLES or np.ptp(sums[shown]) > 0:
+            continue
+        persons = int(sums.max())
+        is_named = word_of(name) in NAMES_OF_VARIABLES
+        is_quota = shown.size == 2 or not 1 < persons % _QUOTA < _QUOTA - 1
+        for answer in codes if persons >= _FEWEST_PERSONS else ():
+            others = [key for key in codes if key not in (name, answer)]
+            if answer == name or not (is_named or others or not is_quota):
+                continue
+            if not is_named and not _are_exclusive(_table(levels, codes[answer][0], counts)[shown]):
+                continue
+            cells = count_cells([codes[key] for key in others], len(counts))
+            table = _table(levels, cells.of_row, counts)[shown]
+            if np.ptp(table, axis=0).any() or (others and np.ptp(table[0]) == 0):
+                continue
+            omitted = "" if name in chosen else ", which is left out,"
+            agree = f", as many of each value of {listed(others)}" if others else ""
+            return [
+                f"Each of the {shown.size:,} values of column {name!r}{omitted} has {persons:,} "
+                f"rows{agree}, as where each person has a row for each question or variable. Each "
+                "person is then counted several times, and leaks more than stated. Pass one row a "
+                "person, with a column for each variable (pandas: pivot), and name the tables with "
+                "margins=['A', 'B']."
+            ]
+    return []
+
+
+def _table(levels: npt.NDArray[Any], other: npt.NDArray[Any], counts: IntArray) -> IntArray:
+    """The persons of each level of a column and of another one; zeros if these are too many."""
+    shape = int(levels.max()) + 1, int(other.max()) + 1
+    if math.prod(shape) > _MOST_SEEN:
+        return np.zeros((shape[0], 1), np.int64)
+    cells = levels.astype(np.int64) * shape[1] + other
+    return summed(cells, counts, math.prod(shape)).reshape(shape)
+
+
+def _are_exclusive(answers: IntArray) -> bool:
+    """Whether a value has many rows of one question and none of another."""
+    return bool(((answers.max(axis=0) >= _LEAST_ANSWERS) & (answers.min(axis=0) == 0)).any())
 
 
 def cautions_of_shares(categories: Mapping[Any, Factor], counts: IntArray) -> list[str]:
