@@ -98,10 +98,9 @@ def release_of(
     del factors, levels
     published: list[Column] = []
     unique = []
-    count = sum(part.numbers is not None for part in parts.values())
     numbers = [part.numbers for part in parts.values() if part.numbers is not None]
     kind = np.int8 if numbers and all(map(_are_small, numbers)) else np.float64
-    matrix, place = np.empty((places.size, count), kind), 0
+    matrix, place = np.empty((places.size, len(numbers)), kind), 0
     for name in list(parts):
         part = parts.pop(name)  # its memory goes to the matrix
         codes = part.factor.codes[places]
