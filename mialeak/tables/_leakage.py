@@ -483,10 +483,10 @@ def _cautions(counted: _Counted, person: Any, counts: Any) -> list[str]:
         cells = counted.cells if is_same and in_memory else None
         of_rows = cautions_of_omitted_counts(everything, counted.unrecoded, cells=cells)
         of_rows = (of_rows or cautions_of_rows(factors, counted.cells)) + stacked
-        if not of_rows:
-            ones = np.ones(len(counted.kept), np.int64)
-            rows = (everything, ones) if in_memory else (values, sizes)
-            of_rows = cautions_of_melted(*rows, factors)
+        if not of_rows and in_memory:
+            of_rows = cautions_of_melted(everything, np.ones_like(counted.kept, np.int64), factors)
+        elif not of_rows:
+            of_rows = cautions_of_melted(values, sizes, factors)
         return cautions + of_rows
     every = all_columns(table, factors, counts)
     return [

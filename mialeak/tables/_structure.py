@@ -62,7 +62,7 @@ _ROUNDED = 0.03
 _MOST_TABLES, _FEWEST_VALUES = 20, 3
 
 #: Questions at most, and rows of an answer to one that another does not have, by no chance.
-_MOST_VARIABLES, _LEAST_ANSWERS = 200, 30
+_MOST_VARIABLES, _DISTINCT_ANSWERS = 200, 30
 
 #: Level of the test of independence; rows that each lumped cell expects; pairs that are tested.
 _LEVEL, _EXPECTED, _MOST_PAIRS = 1e-9, 5.0, 200
@@ -179,7 +179,9 @@ def cautions_of_melted(
             others = [key for key in codes if key not in (name, answer)]
             if answer == name or not (is_named or others or not is_quota):
                 continue
-            if not is_named and not _are_exclusive(_table(levels, codes[answer][0], counts)[shown]):
+            if not is_named and not _have_distinct_answers(
+                _table(levels, codes[answer][0], counts)[shown]
+            ):
                 continue
             cells = count_cells([codes[key] for key in others], len(counts))
             table = _table(levels, cells.of_row, counts)[shown]
@@ -206,9 +208,9 @@ def _table(levels: npt.NDArray[Any], other: npt.NDArray[Any], counts: IntArray) 
     return summed(cells, counts, math.prod(shape)).reshape(shape)
 
 
-def _are_exclusive(answers: IntArray) -> bool:
+def _have_distinct_answers(answers: IntArray) -> bool:
     """Whether a value has many rows of one question and none of another."""
-    return bool(((answers.max(axis=0) >= _LEAST_ANSWERS) & (answers.min(axis=0) == 0)).any())
+    return bool(((answers.max(axis=0) >= _DISTINCT_ANSWERS) & (answers.min(axis=0) == 0)).any())
 
 
 def cautions_of_shares(categories: Mapping[Any, Factor], counts: IntArray) -> list[str]:
