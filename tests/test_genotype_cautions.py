@@ -16,10 +16,12 @@ from mialeak import (
     leakage_score,
     mean_leakage,
     mean_tradeoff,
+    samples_for_leakage,
 )
 from mialeak._counts import hardy_weinberg_ratio
 from mialeak.cli import main
 from mialeak.datasets import load_genotypes
+from mialeak.estimators import mean_influence
 from mialeak.laws import Chain, Genotype
 from mialeak.means._genotype_cautions import are_too_near
 
@@ -209,13 +211,15 @@ def test_dosages_and_standardised_genotypes_with_a_row_for_each_site_are_noticed
     counts = rng.binomial(2, rng.uniform(0.05, 0.95, 240), (150, 240))
     dosages = np.clip(counts + rng.normal(0.0, 0.05, counts.shape), 0.0, 2.0).round(3)
     standard = ((counts - counts.mean(axis=0)) / counts.std(axis=0)).round(4)
-    for rows, words in (
-        (dosages, "The 240 rows differ as sites do"),
-        (standard, "Each of the 240 rows has the mean 0 and the standard deviation 1"),
+    for rows, words, centred in (
+        (dosages, "The 240 rows differ as sites do", False),
+        (standard, "Each of the 240 rows has the mean 0 and the standard deviation 1", True),
     ):
         (caution,) = mean_leakage(dict(enumerate(rows))).cautions
         assert caution.startswith(words)
-        assert mean_leakage(dict(enumerate(rows.T))).cautions == ()
+        cautions = mean_leakage(dict(enumerate(rows.T))).cautions
+        assert len(cautions) == centred
+        assert all("columns have the mean 0 over these rows" in each for each in cautions)
 
 
 def test_genotypes_of_which_none_is_heterozygous_are_noticed():
@@ -453,3 +457,27 @@ def test_people_alike_at_the_sites_of_one_gene_are_not_taken_for_one_person():
         "rows equal a row" in each
         for each in mean_leakage(people[:200], panel=people[200:], unmatched="omit").cautions
     )
+
+
+def test_rows_of_a_mean_are_genotypes_again():
+    """A row that is computed back from its influence is whole, as the target of a curve must be."""
+    influence = mean_influence(DATA.counts[:1000].astype(float))
+    for row in range(0, 1000, 50):
+        assert 0.0 < influence.tradeoff(row).advantage < 1.0
+
+
+def test_a_singular_covariance_of_the_rows_plans_no_release():
+    rng = np.random.default_rng(39)
+    counts = rng.binomial(2, 0.3, (60, 150)).astype(float)
+    mean, variance = counts.mean(axis=0), counts.var(axis=0)
+    with pytest.raises(ValueError, match=r"cov must be that of the population; its rank is n - 1"):
+        samples_for_leakage(counts[0], mean, np.cov(counts.T), 0.1)
+    assert samples_for_leakage(counts[0], mean, variance, 0.1) > 1500
+
+
+def test_differences_with_a_mean_of_their_own_are_not_taken_for_centred():
+    """Residuals of other people, and a balanced column of -1 and 1."""
+    rng = np.random.default_rng(40)
+    rows = rng.normal(size=(400, 6))
+    rows[:, 5] = np.repeat([-1.0, 1.0], 200)
+    assert not mean_leakage(rows).cautions

@@ -77,6 +77,21 @@ CALLS_OF_PERSONS = [
     for index in ("pid", ["pid", "visit"])
 ]
 
+#: Measures less their means, in their standard deviations, with four decimals; and components.
+CENTRED = np.stack([SYSTOLIC, BMI], axis=1)
+SCORES = ((CENTRED - CENTRED.mean(axis=0)) / CENTRED.std(axis=0)).round(4)
+DRAWN = RNG.normal(size=(300, 5)) @ np.diag([3.0, 2.0, 1.0, 0.5, 0.2])
+COMPONENTS = (DRAWN - DRAWN.mean(axis=0)) @ np.linalg.svd(DRAWN - DRAWN.mean(axis=0))[2][:3].T
+MEANS_OF_PERSONS += [
+    Call(
+        f"{name} of the rows",
+        lambda rows=rows: mean_leakage(rows),
+        [f"{rows.shape[1]} columns have the mean 0 over these rows", "leak nothing"],
+        cautioned=True,
+    )
+    for name, rows in (("z-scores", SCORES), ("principal components", COMPONENTS))
+]
+
 #: Rows of persons, and groups whose rows are counted from 0 on.
 ONE_EACH = csv(["pid", "sbp", "bmi"], np.arange(180) * 3, SYSTOLIC, BMI)
 COUNTED = csv(["site", "row", "bmi"], np.repeat(list("abc"), 60), np.tile(np.arange(60), 3), BMI)

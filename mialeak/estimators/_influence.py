@@ -39,6 +39,9 @@ _ROWS_OF_ESTIMATE, _EXCESS, _LEAST_ENTRIES = 20, 1.25, 5
 #: none: its rounding would stick out of the range, and its score is below 1e-14.
 _NONE = 1e-7
 
+#: Relative error of a row that is computed back from its influence, for each root of a row.
+_ROUNDING = 8.0 * float(np.finfo(np.float64).eps)
+
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
 class InfluenceFunctions(Result):
@@ -336,7 +339,7 @@ class InfluenceFunctions(Result):
         if release_noise_cov is None:
             self._warn_of_excess()
         return mean_tradeoff(
-            centre + self._move(row),
+            self._target(row, centre),
             centre,
             cov,
             self._release_size(n),
@@ -369,8 +372,15 @@ class InfluenceFunctions(Result):
             As :meth:`without` and :func:`mialeak.scores.covariance_score`.
         """
         centre, cov = self.without(row)
-        target = centre + self._move(row)
+        target = self._target(row, centre)
         return covariance_score(releases, target, centre, cov, self._release_size(n))
+
+    def _target(self, row: int, centre: FloatArray) -> FloatArray:
+        """What the row is to a mean: the estimate, moved by it; whole numbers without rounding."""
+        moved = self._move(row)
+        target = centre + moved
+        whole, size = np.rint(target), np.abs(centre) + np.abs(moved)
+        return np.where(np.abs(target - whole) <= _ROUNDING * self.n**0.5 * size, whole, target)
 
     def resampled_tradeoff(
         self,
