@@ -148,7 +148,8 @@ def _of_rows(people: People, used: Sequence[Any]) -> list[str]:
     if 1 < number < blank.size and len(columns) > 1 and blank[-number:].all():
         cautions.append(
             f"The last {number:,} rows have no value in any column, as blank lines of a "
-            "spreadsheet do, and count as persons. If nobody is meant, take these lines out of the file."
+            "spreadsheet do, and count as persons. If nobody is meant, take these lines out of the "
+            "file."
         )
     of_persons, others = groups_of_rows(factors)
     numbers, households = number_persons(factors), numbers_within(factors).values()
