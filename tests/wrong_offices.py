@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from wrong_inputs import Shell, csv
+from wrong_releases import plan
 
 RNG = np.random.default_rng(26)
 
@@ -339,3 +340,16 @@ ORDINARY_OFFICES += [
     Shell("a person of whom nothing is known", "table t.csv --na category", [],
           {"t.csv": people("hhid", "pnr").replace("\n", "\n,,,\n", 1)}),
 ]  # fmt: skip
+
+OFFICES += [
+    Shell(
+        "blank lines of a spreadsheet among the people of a release",
+        "release plan.toml --max-row-leakage 1 --max-determined 4000",
+        ["The last 4,000 rows have no value in any column", "take these lines out"],
+        {
+            "people.csv": BLANK,
+            "plan.toml": plan('table = ["region"]', 'table = ["sex"]', more='na = "category"'),
+        },
+        cautioned=True,
+    ),
+]
