@@ -87,7 +87,7 @@ def test_a_column_of_two_files_may_be_chosen(capsys, tmp_path):
 
 
 def test_columns_beside_scores_are_taken(capsys, tmp_path):
-    """Another score that is rounded, parts of the data, a rank, and classes of the model."""
+    """Another score, parts of the data, a rank, classes, one copy each, lengths, and epochs."""
     rng = np.random.default_rng(5)
     member = (rng.random(200) < 0.5) * 1
     score = rng.normal(3.0 * member)
@@ -97,6 +97,11 @@ def test_columns_beside_scores_are_taken(capsys, tmp_path):
         "part": np.array(["c", "a"])[member],
         "label": rng.integers(0, 10, 200),
         "time_rank": np.argsort(np.argsort(score)) + 1,
+        "repetitions": np.ones(200, int),
+        "n_copies": member,
+        "count": rng.permutation(200),
+        "repetition_penalty": np.full(200, 1.2),
+        "epochs": 3 * member,
         "member": member,
     }
     path = tmp_path / "canaries.csv"

@@ -94,6 +94,28 @@ AUDITS = [
         )
         for name in ("predicted_member", "prediction", "attackGuess")
     ),
+    *(
+        Shell(
+            f"canaries that were put in {what} times, in a column called {name}",
+            f"audit c.csv {kind} --member member --score score --claimed-epsilon 0.1",
+            [f"put in once; {name!r} goes up to {copies[-1]}", "Keep canaries with one copy"],
+            {
+                "c.csv": csv(
+                    [name, "member", "score"],
+                    [copies[k % len(copies)] * (k % 7 % 2 if zero else 1) for k in range(84)],
+                    [k % 7 % 2 for k in range(84)],
+                    [k * 37 % 84 / 7 for k in range(84)],
+                )
+            },
+        )
+        for what, name, kind, copies, zero in (
+            ("40", "repetitions", "--one-run", [40], False),
+            ("40 or no", "numCopies", "--stream", [40], True),
+            ("1, 10 or 100", "n_inserted", "--one-run", [1, 10, 100], True),
+            ("1, 10 or 100", "count", "--stream", [1, 10, 100], False),
+            ("40 or no", "dose", "--one-run", [40], True),
+        )
+    ),
     Shell(
         "a row for each epoch and canary, in no order",
         "audit long.csv --one-run --member member --score score --max-epsilon 1",
