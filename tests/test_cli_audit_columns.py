@@ -86,6 +86,27 @@ def test_a_column_of_two_files_may_be_chosen(capsys, tmp_path):
     assert "--score must be a column of" in refused(capsys, *line[1:-1], "scores")
 
 
+def test_row_numbers_of_a_data_frame_may_stand_beside_the_chosen_columns(capsys, tmp_path):
+    """Without a choice the error names no option that the command does not have."""
+    rng = np.random.default_rng(6)
+    member = (rng.random(60) < 0.5) * 1
+    scores = rng.normal(2.0 * member)
+    rows = [f"{flag},{score}" for flag, score in zip(member, scores, strict=True)]
+    plain, indexed = tmp_path / "plain.csv", tmp_path / "indexed.csv"
+    plain.write_text("\n".join(["member,score", *rows]) + "\n")
+    rows = [f"{k},{row}" for k, row in enumerate(rows)]
+    indexed.write_text("\n".join([",member,score", *rows]) + "\n")
+    answers = []
+    for line in ([plain], [indexed], [indexed, "--score", "score"]):
+        path, *more = map(str, line)
+        assert main(["audit", path, "--one-run", "--member", "member", *more, "--json"]) == 0
+        answers.append(json.loads(capsys.readouterr().out)["epsilon_lower"])
+    assert answers[0] == answers[1] == answers[2]
+    for line in ([], ["--shadow"]):
+        error = refused(capsys, *[str(indexed)] * 2, *line)
+        assert error.endswith("column 1 is called ''. Write it with index=False")
+
+
 def test_columns_beside_scores_are_taken(capsys, tmp_path):
     """Another score, parts of the data, a rank, classes, one copy each, lengths, and epochs."""
     rng = np.random.default_rng(5)

@@ -422,6 +422,8 @@ def as_typed(error: BaseException, typed: Mapping[str, str]) -> str:
     fault = getattr(error, "fault", None)
     if fault is not None and fault.argument in typed:
         message = " ".join(fault.sentence(typed[fault.argument]).split())
+    if "columns" not in typed:
+        message = message.replace(", or choose the columns", "")
     if "names" not in typed:  # a command that has no options for the header of a CSV
         from mialeak._files.delimited import HEADER_ADVICE
 

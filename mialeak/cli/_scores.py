@@ -62,8 +62,11 @@ def score_columns(options: argparse.Namespace) -> tuple[FloatArray, FloatArray]:
 
     pairs = []
     for path in filter(None, (options.inside, options.outside)):
-        table = read_table(path, format=options.format, delimiter=delimiter(options))
+        # A column that is chosen may stand beside the row numbers that pandas writes.
+        columns = None if options.member is None and options.score is None else list
+        table = read_table(path, columns, format=options.format, delimiter=delimiter(options))
         names = list(table) if isinstance(table, dict) else list(table.column_names)
+        names = [name for name in names if name and not name.startswith("__index_level_")]
         if options.member is not None:
             chosen = _chosen(path, names, options)
             _refuse_several_scores(path, table, chosen)
