@@ -8,7 +8,8 @@ Line 1 is taken for the names of the columns only if it does not look like data.
 * where a field is a number and so is every value below it, unless the numbers of line 1 are names:
   years at equal distances, at least three whole numbers that rise by 1, 5 or 10 each, or 0 and 1 or
   1 and 2, as pandas and R name columns;
-* where at least half of its fields occur among the values below them.
+* where at least half of its fields occur among the values below them, unless a word stands above
+  each column of numbers: ``score,member`` above ``0.31,member``.
 
 Both rules look at the first records only.  A file that they get wrong is read with ``header``.
 """
@@ -218,6 +219,9 @@ def _holds_data(first: list[str], sample: list[list[str]]) -> str:
         for place in numbers:
             if _are_numbers(record[place] for record in sample):
                 return f"its field {place + 1} is a number above numbers"
+    place = _holds_names(first, sample)
+    if place is not None and first[place][0].isalpha():
+        return ""
     filled = [place for place, field in enumerate(first) if field]
     again = [p for p in filled if any(record[p].strip() == first[p] for record in sample)]
     if not 0 < len(filled) <= 2 * len(again):
