@@ -20,6 +20,15 @@ AUDITS = [
         {"in.csv": "0.25\n0.5\n1.5\n", "out.csv": "0.25\n0.5\n1.5\n"},
     ),
     Shell(
+        "two files of canaries joined, with the names of each",
+        "audit c.csv --one-run --member member",
+        [
+            "c.csv must have the names of its columns once; line 1 occurs 2 times",
+            "Take out the lines",
+        ],
+        {"c.csv": 2 * csv(["score", "member"], UP, [0, 1, 1, 0] * 5)},
+    ),
+    Shell(
         "a significance level in place of the confidence",
         "audit in.csv out.csv --confidence 0.05",
         ["--confidence must be at least 0.5", "pass 0.95"],

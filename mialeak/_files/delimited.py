@@ -185,6 +185,8 @@ def _labels(
     rows = min(_SAMPLE, max(1, _SAMPLED_FIELDS // len(first)))
     sample = [record for record in records[:rows] if len(record) == len(first)]
     has_names = header if header is not None else names is None
+    if header is None and has_names:
+        _check_again(path, first, sample)
     if header is None and has_names and (reason := _holds_data(first, sample)):
         raise ValueError(
             f"{path} must have the names of its columns in line 1, which looks like data: "
@@ -210,6 +212,17 @@ def _labels(
             raise ValueError(f"{path} has two columns of one name: {where}{title}")
         places[name] = place
     return labels, has_names
+
+
+def _check_again(path: TableFile, first: list[str], sample: list[list[str]]) -> None:
+    """Refuse names that stand a second time, above the numbers of a file that was appended."""
+    others = [record for record in sample if [field.strip() for field in record] != first]
+    if len(others) < len(sample) and _holds_names(first, others) is not None:
+        again = len(sample) - len(others)
+        raise ValueError(
+            f"{path} must have the names of its columns once; line 1 occurs {again + 1} times, as "
+            "where files are joined. Take out the lines of names below line 1"
+        )
 
 
 def _holds_data(first: list[str], sample: list[list[str]]) -> str:
