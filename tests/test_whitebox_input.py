@@ -416,3 +416,27 @@ def test_gradients_in_another_order_of_their_names_are_refused(noise):
             CovarianceAttack(reference, **options).update(targets, mean)
     with pytest.raises(ValueError, match="gradient must have the columns of reference_gradients"):
         canife_loss(turned.head(1), rows, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "rate", "seen"),
+    [
+        (np.float16, 1e-3, "11 binary digits"),
+        (np.float16, 1e-2, "11 binary digits"),
+        (np.float32, 1e-6, "24 binary digits"),
+        (np.float16, 1e-1, None),
+        (np.float32, 1e-3, None),
+        (np.float64, 1e-6, None),
+    ],
+)
+def test_parameters_whose_rounding_hides_the_step_are_warned_of(kind, rate, seen):
+    rng = np.random.default_rng(0)
+    before, gradient = rng.normal(0.0, 0.1, 200).astype(kind), rng.normal(0.0, 0.01, 200)
+    after = (before - (rate * gradient).astype(kind)).astype(kind)
+    error = np.linalg.norm((before - after).astype(np.float64) / rate - gradient)
+    assert (error > 0.05 * np.linalg.norm(gradient)) == (seen is not None)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        batch_gradient(before, after, rate)
+    assert [seen in str(each.message) for each in caught] == [True] * (seen is not None)
+    assert all(each.filename == __file__ for each in caught)
