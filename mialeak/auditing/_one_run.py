@@ -22,12 +22,11 @@ from mialeak.auditing._checks import (
     as_delta,
     canaries_of,
     refuse_repeated_coins,
-    refuse_repeats,
-    refuse_resampled,
     require_direction,
     verdict_on,
     warn_of_order,
 )
+from mialeak.auditing._copies import refuse_repeats, refuse_resampled
 from mialeak.auditing._documents import (
     PUT_IN_ONCE,
     cautions_of,
