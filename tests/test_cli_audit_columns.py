@@ -134,3 +134,24 @@ def test_columns_beside_scores_are_taken(capsys, tmp_path):
         line = ["audit", str(path), "--one-run", "--member", "member", "--score", chosen]
         assert main(line) == 0, chosen
         assert "Epsilon is at least" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("kind", ["--one-run", "--stream"])
+def test_a_column_among_several_of_its_name_is_named(capsys, tmp_path, kind):
+    """The scores of checkpoints: the best of 20 bounds is no bound; at 1 - 0.05 / 20 it is."""
+    rng = np.random.default_rng(7)
+    member = (rng.random(80) < 0.5) * 1
+    names = ["member", "other", *(f"score_epoch{k}" for k in range(1, 21)), "score_epoch_text"]
+    rows = [[flag, *rng.normal(2.0 * flag, size=21), "x"] for flag in member]
+    path = tmp_path / "checkpoints.csv"
+    path.write_text("\n".join(",".join(map(str, row)) for row in [names, *rows]) + "\n")
+    line = ["audit", str(path), kind, "--member", "member", "--json", "--score"]
+    for more, words in (
+        (["score_epoch4"], ["'score_epoch4' is one of 20 columns", "pass --confidence 0.9975"]),
+        (["score_epoch4", "--confidence", "0.9975"], []),
+        (["other"], []),
+    ):
+        assert main([*line, *more]) == 0
+        cautions = json.loads(capsys.readouterr().out)["cautions"]
+        assert len(cautions) == bool(words)
+        assert all(each in cautions[0] for each in words)

@@ -57,7 +57,18 @@ Judged = Mapping[str, tuple[str, float]]
 _DOTS = 150
 
 #: What is not a setting of the answer: where from, where to, and how it is shown.
-_NOT_SETTINGS = {"app", "argv", "run", "typed", "html", "plot", "json", "certificate", "quiet"}
+_NOT_SETTINGS = {
+    "app",
+    "argv",
+    "run",
+    "typed",
+    "noticed",
+    "html",
+    "plot",
+    "json",
+    "certificate",
+    "quiet",
+}
 
 
 #: Options that name a file which is read, and those that name one which is written.

@@ -43,6 +43,8 @@ _CLASSES = re.compile("(labels?|y|ytrue|ytest|groundtruth|class|classes|classlab
 _GUESSES = re.compile("(predicted|predictions?|preds?|guess|guessed|guesses|decisions?)")
 #: More rows than names of canaries by so many have one flag a name by chance once in 10^6 times.
 _REPEATS = 20
+#: Probability with which a bound fails by default.
+_ERROR = 0.05
 #: Different numbers of copies are at most so many, or so few that each stands in many rows.
 _FEW = 10
 #: Words in names of columns of canaries.
@@ -85,6 +87,8 @@ def score_columns(options: argparse.Namespace) -> tuple[FloatArray, FloatArray]:
                 "and flags of one file"
             )
         pairs += [(path, name, table[name]) for name in chosen]
+        if options.score is not None and not options.noticed:
+            options.noticed = _of_several_columns(names, table, options)
     for is_second, (path, name, _) in enumerate(pairs):
         is_flags = bool(is_second and (options.one_run or options.stream))
         # An array has no name but that of its file.
@@ -113,6 +117,21 @@ def _chosen(path: str, names: list[str], options: argparse.Namespace) -> list[st
     if chosen[0] == chosen[1]:
         raise ValueError(f"--score must be another column than --member; got {chosen[0]} for both")
     return chosen
+
+
+def _of_several_columns(names: list[str], table: Any, options: argparse.Namespace) -> list[str]:
+    """A caution where the chosen column has others beside it, of the same name but for numbers."""
+    stem = re.sub(r"\d+", "0", options.score)
+    alike = [name for name in names if re.sub(r"\d+", "0", name) == stem]
+    count = sum(_in_numbers(table[name]) is not None for name in alike)
+    level = 1.0 - _ERROR / max(count, 1)
+    if count < 2 or options.confidence >= level - 1e-9:
+        return []
+    return [
+        f"{options.score!r} is one of {count} columns of this name but for its number. If it was "
+        f"chosen by its scores or its bound, the bound does not hold: pass --confidence {level:.6g}"
+        ", which holds for the best of all, or choose before the scores are seen."
+    ]
 
 
 def refuse_name(path: str, name: str, options: argparse.Namespace, *, is_flags: bool) -> None:
