@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ __all__ = [
     "WORDS_OF_TOTALS",
     "columns_that",
     "is_body_weight",
+    "is_copies_name",
     "is_count_name",
     "is_household_name",
     "is_person_name",
@@ -128,6 +130,14 @@ len count(*) count(1) count() count_star() _freq_ _freq n_break tally row_count 
 """
 _COUNT_NAMES = frozenset(_COUNT_WORDS.split())
 
+#: Names of columns of how often a canary was put in: words of them, letters only, and whole names.
+_COPIES_WORDS = """
+repetition repetitions repeat repeats reps copies duplicates duplications multiplicity insertions
+occurrences ninserted timesinserted timesseen
+"""
+_COPIES = frozenset(_COPIES_WORDS.split())
+_COPIES_NAMES = frozenset(["n", "k", "times", "count", "counts", "frequency", "freq"])
+
 #: Values of a category that stand for the sum over all others, in small letters.
 _TOTAL_WORDS = """
 total,totals,all,sum,overall,subtotal,sub-total,grand total,all ages,all persons,both sexes
@@ -197,6 +207,13 @@ def is_body_weight(name: Any) -> bool:
 def is_count_name(name: Any) -> bool:
     """Whether a column has the name of a count."""
     return str(name).strip().lower() in _COUNT_NAMES
+
+
+def is_copies_name(name: Any) -> bool:
+    """Whether a column of canaries has the name of how often each was put in."""
+    words = re.findall("[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(name)).lower())
+    pairs = [first + second for first, second in pairwise(words)]
+    return word_of(name) in _COPIES_NAMES or not _COPIES.isdisjoint(words + pairs)
 
 
 def labels_of(values: Any) -> tuple[Any, ...] | None:

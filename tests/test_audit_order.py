@@ -171,3 +171,57 @@ class TestWorlds:
         with pytest.raises(ValueError, match=rf"out_scores must be draws .* are {baseline:g}, in"):
             audit(draws, np.full(200, baseline))
         audit(np.maximum(draws, baseline), np.full(200, baseline))  # an attack that saturates
+
+
+def joined(rng, leak, size=100):
+    """Canaries of Laplace noise, each of one to eleven rows, and their flags."""
+    member = rng.random(size) < 0.5
+    scores = rng.laplace(leak * member)
+    rows = rng.permutation(np.repeat(np.arange(size), rng.integers(1, 12, size)))
+    return scores[rows], member[rows]
+
+
+@pytest.mark.parametrize("leak", [0.5, 2.0, 4.0])
+def test_canaries_that_are_joined_to_others_are_refused(leak):
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        with pytest.raises(ValueError, match=r"be independent|come of fair coins"):
+            one_run_audit(*joined(rng, leak))
+
+
+def test_a_part_of_the_canaries_that_is_appended_is_refused():
+    rng = np.random.default_rng(2)
+    member = rng.random(300) < 0.5
+    scores = rng.laplace(2.0 * member)
+    assert not one_run_audit(scores, member).document().cautions
+    with pytest.raises(ValueError, match="200 scores have 100 values, each in one world only"):
+        one_run_audit(np.append(scores, scores[:100]), np.append(member, member[:100]))
+
+
+def test_copies_of_an_attack_that_is_always_right_are_named():
+    rng = np.random.default_rng(3)
+    member = rng.random(300) < 0.5
+    scores = rng.random(300) + 1.5 * member
+    once = one_run_audit(scores, member)
+    assert not [each for each in once.document().cautions if "occur several times" in each]
+    twice = one_run_audit(np.append(scores, scores[:100]), np.append(member, member[:100]))
+    assert [each for each in twice.document().cautions if "100 scores of many digits" in each]
+
+
+@pytest.mark.parametrize("leak", [0.0, 1.0, 3.0, 40.0])
+@pytest.mark.parametrize(
+    "kind",
+    [
+        lambda x: np.round(x, 1),
+        lambda x: np.log(1.0 + np.round(np.exp(np.clip(x, -30.0, 30.0)))),  # of counts
+        lambda x: (1.0 / (1.0 + np.exp(-4.0 * x))).astype(np.float16),
+        lambda x: np.clip(x, -0.3, 0.7) / 3.0,
+        lambda x: np.log(2.0 + np.round(np.clip(x, -0.9, 9.0))),
+    ],
+)
+def test_equal_scores_of_a_coarse_attack_are_taken(leak, kind):
+    rng = np.random.default_rng(4)
+    for size in (60, 400):
+        member = rng.random(size) < 0.5
+        cautions = one_run_audit(kind(rng.laplace(leak * member)), member).document().cautions
+        assert not [each for each in cautions if "occur several times" in each]

@@ -63,8 +63,10 @@ def test_flags_in_words_are_those_of_numbers(capsys, tmp_path, yes, no):
     for words in (("1", "0"), (yes, no)):
         path = tmp_path / "canaries.csv"
         rows = [f"{score},{words[not flag]}" for score, flag in zip(scores, member, strict=True)]
-        path.write_text("\n".join(["score,in_data", *rows]) + "\n")
-        assert main(["audit", str(path), "--one-run", "--member", "in_data", "--json"]) == 0
+        # The name of the column may be the word of its flags.
+        name = "member" if yes == "member" else "in_data"
+        path.write_text("\n".join([f"score,{name}", *rows]) + "\n")
+        assert main(["audit", str(path), "--one-run", "--member", name, "--json"]) == 0
         answers.append(json.loads(capsys.readouterr().out)["epsilon_lower"])
     assert answers[0] == answers[1]
 
@@ -86,8 +88,29 @@ def test_a_column_of_two_files_may_be_chosen(capsys, tmp_path):
     assert "--score must be a column of" in refused(capsys, *line[1:-1], "scores")
 
 
+def test_row_numbers_of_a_data_frame_may_stand_beside_the_chosen_columns(capsys, tmp_path):
+    """Without a choice the error names no option that the command does not have."""
+    rng = np.random.default_rng(6)
+    member = (rng.random(60) < 0.5) * 1
+    scores = rng.normal(2.0 * member)
+    rows = [f"{flag},{score}" for flag, score in zip(member, scores, strict=True)]
+    plain, indexed = tmp_path / "plain.csv", tmp_path / "indexed.csv"
+    plain.write_text("\n".join(["member,score", *rows]) + "\n")
+    rows = [f"{k},{row}" for k, row in enumerate(rows)]
+    indexed.write_text("\n".join([",member,score", *rows]) + "\n")
+    answers = []
+    for line in ([plain], [indexed], [indexed, "--score", "score"]):
+        path, *more = map(str, line)
+        assert main(["audit", path, "--one-run", "--member", "member", *more, "--json"]) == 0
+        answers.append(json.loads(capsys.readouterr().out)["epsilon_lower"])
+    assert answers[0] == answers[1] == answers[2]
+    for line in ([], ["--shadow"]):
+        error = refused(capsys, *[str(indexed)] * 2, *line)
+        assert error.endswith("column 1 is called ''. Write it with index=False")
+
+
 def test_columns_beside_scores_are_taken(capsys, tmp_path):
-    """Another score that is rounded, parts of the data, a rank, and classes of the model."""
+    """Another score, parts of the data, a rank, classes, one copy each, lengths, and epochs."""
     rng = np.random.default_rng(5)
     member = (rng.random(200) < 0.5) * 1
     score = rng.normal(3.0 * member)
@@ -97,6 +120,11 @@ def test_columns_beside_scores_are_taken(capsys, tmp_path):
         "part": np.array(["c", "a"])[member],
         "label": rng.integers(0, 10, 200),
         "time_rank": np.argsort(np.argsort(score)) + 1,
+        "repetitions": np.ones(200, int),
+        "n_copies": member,
+        "count": rng.permutation(200),
+        "repetition_penalty": np.full(200, 1.2),
+        "epochs": 3 * member,
         "member": member,
     }
     path = tmp_path / "canaries.csv"
@@ -106,3 +134,24 @@ def test_columns_beside_scores_are_taken(capsys, tmp_path):
         line = ["audit", str(path), "--one-run", "--member", "member", "--score", chosen]
         assert main(line) == 0, chosen
         assert "Epsilon is at least" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("kind", ["--one-run", "--stream"])
+def test_a_column_among_several_of_its_name_is_named(capsys, tmp_path, kind):
+    """The scores of checkpoints: the best of 20 bounds is no bound; at 1 - 0.05 / 20 it is."""
+    rng = np.random.default_rng(7)
+    member = (rng.random(80) < 0.5) * 1
+    names = ["member", "other", *(f"score_epoch{k}" for k in range(1, 21)), "score_epoch_text"]
+    rows = [[flag, *rng.normal(2.0 * flag, size=21), "x"] for flag in member]
+    path = tmp_path / "checkpoints.csv"
+    path.write_text("\n".join(",".join(map(str, row)) for row in [names, *rows]) + "\n")
+    line = ["audit", str(path), kind, "--member", "member", "--json", "--score"]
+    for more, words in (
+        (["score_epoch4"], ["'score_epoch4' is one of 20 columns", "pass --confidence 0.9975"]),
+        (["score_epoch4", "--confidence", "0.9975"], []),
+        (["other"], []),
+    ):
+        assert main([*line, *more]) == 0
+        cautions = json.loads(capsys.readouterr().out)["cautions"]
+        assert len(cautions) == bool(words)
+        assert all(each in cautions[0] for each in words)

@@ -435,3 +435,22 @@ def test_gaussian_curves_of_any_mu_merge():
 def test_answers_come_without_warnings_of_numpy(answer):
     """A warning is an error in the tests."""
     assert 0.0 <= answer() < 1.0
+
+
+@pytest.mark.parametrize(
+    ("epsilon", "count", "other", "expected"),
+    [
+        (1.0, 20, PiecewiseTradeOff.from_epsilon(0.1), 3.0),
+        (8.0, 100, PiecewiseTradeOff.from_epsilon(0.1), 18.0),
+        (1.0, 3, PiecewiseTradeOff.from_epsilon(0.1), 1.3),
+        (1.0, 1, LaplaceTradeOff(0.5), 1.5),
+    ],
+)
+def test_epsilon_at_the_delta_of_the_one_release_that_has_one(epsilon, count, other, expected):
+    """Basic composition is attained there: the probability of certainty is the sum of many."""
+    one = PiecewiseTradeOff.from_epsilon(epsilon, 1e-5)
+    curve = compose(one, other, counts=[1, count])
+    assert curve.epsilon(1e-5) == pytest.approx(expected, rel=1e-9)
+    assert curve.enclosure(delta=1e-5).upper == pytest.approx(expected, rel=1e-9)
+    assert curve.epsilon(1e-5 * (1.0 - 1e-9)) == np.inf
+    assert curve.epsilon(1e-4) < expected

@@ -37,6 +37,12 @@ def restless():
     return lambda counts: rng.integers(0, 2, len(counts))
 
 
+def seeded_noise(counts):
+    """A mechanism that draws noise with a fixed seed: the same for each place at every call."""
+    noise = np.random.default_rng(0).laplace(0.0, 3.0, len(counts))
+    return np.round(counts[:, 0] + noise).astype(int)
+
+
 @pytest.mark.parametrize(
     ("error", "message", "call"),
     [
@@ -78,6 +84,12 @@ def restless():
             r"mechanism must give the same labels for the same counts; it gave [01] and then [01] "
             r"for \[\d, \d, \d\]. If it is random, give the probabilities of its outcomes",
             lambda: mechanism_leakage(restless(), LAW, 3),
+        ),
+        (
+            ValueError,
+            r"mechanism must give the same labels for the same counts; it gave -?\d+ and, with "
+            r"these in reverse order, -?\d+ for \[\d, \d, \d\]. .* noise of a fixed seed",
+            lambda: mechanism_leakage(seeded_noise, LAW, 3),
         ),
         (
             ValueError,

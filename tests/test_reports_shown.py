@@ -127,6 +127,19 @@ def test_reports_of_people_state_what_they_assume(reports, name, people, sample,
     assert f"Assumed: {escape(assumed)}" in report._repr_html_()
 
 
+@pytest.mark.parametrize("name", ["audit of one run", "stream", "audit of DP-SGD"])
+def test_audits_of_canaries_state_that_each_is_one_row(reports, name):
+    report = reports[name]
+    assumed = report.document().assumed
+    assert "If a canary was put in k times" in assumed
+    content = report.to_dict()
+    assert content.get("bound", content)["assumed"] == assumed
+    assert f"Assumed: {assumed}" in " ".join(str(report).split())
+    assert "assumed" not in report.to_frame()
+    for separate in ("audit", "shadow audit"):  # the bounds are those of their worlds
+        assert not reports[separate].document().assumed
+
+
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -238,7 +251,8 @@ def test_frames_of_audits_have_the_numbers_of_the_result(reports):
     one_run, stream = reports["audit of one run"], reports["stream"]
     assert one_run.to_frame()["epsilon_lower"].item() == one_run.epsilon_lower
     assert one_run.to_frame()["guesses_in"].item() == one_run.guesses[0]
-    assert stream.to_frame().to_dict("records") == [stream.to_dict()]
+    numbers = {name: value for name, value in stream.to_dict().items() if name != "assumed"}
+    assert stream.to_frame().to_dict("records") == [numbers]
 
 
 def test_pages_of_audits_state_what_they_compare(reports, tmp_path):

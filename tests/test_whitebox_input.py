@@ -390,3 +390,53 @@ def test_steps_of_the_right_scale_have_no_warning():
             warnings.simplefilter("error")
             for _ in range(4):
                 attack.update(targets, np.concatenate([targets[:1], draw(31)]).mean(axis=0))
+
+
+@pytest.mark.parametrize("noise", [0.0, 1.0])
+def test_gradients_in_another_order_of_their_names_are_refused(noise):
+    """By names of data frames and Series; arrays, and the same names, are taken."""
+    pd = pytest.importorskip("pandas")
+    rng = np.random.default_rng(0)
+    rows = pd.DataFrame(rng.normal([1, 2, 3, 40], [1, 2, 1, 9], (500, 4)), columns=list("abcd"))
+    reference = StreamingCovariance().fit(rows)
+    turned = rows[list("dcba")]
+    best = select_canaries(rows.to_numpy(), reference, k=2, noise_variance=noise).indices
+    assert (select_canaries(rows, reference, k=2, noise_variance=noise).indices == best).all()
+    with pytest.raises(ValueError, match="candidates must have the columns of reference"):
+        select_canaries(turned, reference, k=2, noise_variance=noise)
+    with pytest.raises(ValueError, match="candidates must have the columns of reference"):
+        select_canaries(iter([turned]), reference, k=2, noise_variance=noise)
+    options = {"batch_size": 64, "noise_multiplier": noise, "clip_norm": 99.0 if noise else None}
+    batch = rows.head(64).mean()
+    attack = CovarianceAttack(reference, **options)
+    expected = attack.update(rows.head(2).to_numpy(), batch.to_numpy())
+    assert (CovarianceAttack(reference, **options).update(rows.head(2), batch) == expected).all()
+    for targets, mean in ((turned.head(2), batch), (rows.head(2), batch[list("dcba")])):
+        with pytest.raises(ValueError, match="must have the columns of reference"):
+            CovarianceAttack(reference, **options).update(targets, mean)
+    with pytest.raises(ValueError, match="gradient must have the columns of reference_gradients"):
+        canife_loss(turned.head(1), rows, 1.0)
+
+
+@pytest.mark.parametrize(
+    ("kind", "rate", "seen"),
+    [
+        (np.float16, 1e-3, "11 binary digits"),
+        (np.float16, 1e-2, "11 binary digits"),
+        (np.float32, 1e-6, "24 binary digits"),
+        (np.float16, 1e-1, None),
+        (np.float32, 1e-3, None),
+        (np.float64, 1e-6, None),
+    ],
+)
+def test_parameters_whose_rounding_hides_the_step_are_warned_of(kind, rate, seen):
+    rng = np.random.default_rng(0)
+    before, gradient = rng.normal(0.0, 0.1, 200).astype(kind), rng.normal(0.0, 0.01, 200)
+    after = (before - (rate * gradient).astype(kind)).astype(kind)
+    error = np.linalg.norm((before - after).astype(np.float64) / rate - gradient)
+    assert (error > 0.05 * np.linalg.norm(gradient)) == (seen is not None)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        batch_gradient(before, after, rate)
+    assert [seen in str(each.message) for each in caught] == [True] * (seen is not None)
+    assert all(each.filename == __file__ for each in caught)

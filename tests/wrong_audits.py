@@ -20,6 +20,15 @@ AUDITS = [
         {"in.csv": "0.25\n0.5\n1.5\n", "out.csv": "0.25\n0.5\n1.5\n"},
     ),
     Shell(
+        "two files of canaries joined, with the names of each",
+        "audit c.csv --one-run --member member",
+        [
+            "c.csv must have the names of its columns once; line 1 occurs 2 times",
+            "Take out the lines",
+        ],
+        {"c.csv": 2 * csv(["score", "member"], UP, [0, 1, 1, 0] * 5)},
+    ),
+    Shell(
         "a significance level in place of the confidence",
         "audit in.csv out.csv --confidence 0.05",
         ["--confidence must be at least 0.5", "pass 0.95"],
@@ -93,6 +102,28 @@ AUDITS = [
             {"p.csv": csv(["score", name], UP, [0, 1, 1, 0] * 5)},
         )
         for name in ("predicted_member", "prediction", "attackGuess")
+    ),
+    *(
+        Shell(
+            f"canaries that were put in {what} times, in a column called {name}",
+            f"audit c.csv {kind} --member member --score score --claimed-epsilon 0.1",
+            [f"put in once; {name!r} goes up to {copies[-1]}", "Keep canaries with one copy"],
+            {
+                "c.csv": csv(
+                    [name, "member", "score"],
+                    [copies[k % len(copies)] * (k % 7 % 2 if zero else 1) for k in range(84)],
+                    [k % 7 % 2 for k in range(84)],
+                    [k * 37 % 84 / 7 for k in range(84)],
+                )
+            },
+        )
+        for what, name, kind, copies, zero in (
+            ("40", "repetitions", "--one-run", [40], False),
+            ("40 or no", "numCopies", "--stream", [40], True),
+            ("1, 10 or 100", "n_inserted", "--one-run", [1, 10, 100], True),
+            ("1, 10 or 100", "count", "--stream", [1, 10, 100], False),
+            ("40 or no", "dose", "--one-run", [40], True),
+        )
     ),
     Shell(
         "a row for each epoch and canary, in no order",

@@ -8,7 +8,8 @@ Line 1 is taken for the names of the columns only if it does not look like data.
 * where a field is a number and so is every value below it, unless the numbers of line 1 are names:
   years at equal distances, at least three whole numbers that rise by 1, 5 or 10 each, or 0 and 1 or
   1 and 2, as pandas and R name columns;
-* where at least half of its fields occur among the values below them.
+* where at least half of its fields occur among the values below them, unless a word stands above
+  each column of numbers: ``score,member`` above ``0.31,member``.
 
 Both rules look at the first records only.  A file that they get wrong is read with ``header``.
 """
@@ -193,6 +194,8 @@ def _labels(
     rows = min(_SAMPLE, max(1, _SAMPLED_FIELDS // len(first)))
     sample = [record for record in records[:rows] if len(record) == len(first)]
     has_names = header if header is not None else names is None
+    if header is None and has_names:
+        _check_again(path, first, sample)
     if header is None and has_names and (reason := _holds_data(first, sample)):
         raise ValueError(
             f"{path} must have the names of its columns in line 1, which looks like data: "
@@ -220,6 +223,17 @@ def _labels(
     return labels, has_names
 
 
+def _check_again(path: TableFile, first: list[str], sample: list[list[str]]) -> None:
+    """Refuse names that stand a second time, above the numbers of a file that was appended."""
+    others = [record for record in sample if [field.strip() for field in record] != first]
+    if len(others) < len(sample) and _holds_names(first, others) is not None:
+        again = len(sample) - len(others)
+        raise ValueError(
+            f"{path} must have the names of its columns once; line 1 occurs {again + 1} times, as "
+            "where files are joined. Take out the lines of names below line 1"
+        )
+
+
 def _holds_data(first: list[str], sample: list[list[str]]) -> str:
     """Why line 1 looks like data, without its values, or nothing; see the head of this file."""
     numbers = [place for place, field in enumerate(first) if is_number(field)]
@@ -227,6 +241,9 @@ def _holds_data(first: list[str], sample: list[list[str]]) -> str:
         for place in numbers:
             if _are_numbers(record[place] for record in sample):
                 return f"its field {place + 1} is a number above numbers"
+    place = _holds_names(first, sample)
+    if place is not None and first[place][0].isalpha():
+        return ""
     filled = [place for place, field in enumerate(first) if field]
     again = [p for p in filled if any(record[p].strip() == first[p] for record in sample)]
     if not 0 < len(filled) <= 2 * len(again):

@@ -16,11 +16,22 @@ import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, first_index, invalid
 
-__all__ = ["Corners", "Side", "between", "corners_of_atoms", "corners_of_points", "log_tail"]
+__all__ = [
+    "CERTAIN",
+    "Corners",
+    "Side",
+    "between",
+    "corners_of_atoms",
+    "corners_of_points",
+    "log_tail",
+]
 
 #: A corner may lie this far, relative to the neighbouring coordinates, below the chord of its
 #: neighbours: the rounding error of cumulated sums and of the chord.
 _ROUNDING = 2.0**-48
+#: A delta is the probability of outcomes with an infinite log ratio within this, relative: that
+#: probability is a sum over the outcomes of up to thousands of releases.
+CERTAIN = 1e-12
 #: Terms that are summed in float64.
 _RUN = 32
 #: Above this, e^epsilon may overflow and is not computed.
@@ -214,6 +225,9 @@ class Side:
                 far = np.logaddexp(0.0, np.log(over) - self.log_cost[corner])
                 needed = np.where((ratio < np.inf) & (cost >= _TINY), np.log1p(ratio), far)
                 best = np.maximum(best, np.where(over > 0.0, needed, 0.0))
+        if self.log_cost[0] == -np.inf and self.level.size:  # outcomes of the other world never
+            is_certain = np.abs(delta - self.gap[0]) <= CERTAIN * self.gap[0]
+            best = np.where(is_certain, max(-float(self.level[0]), 0.0), best)
         return np.where(delta > 0.0, best, self.last)
 
     def _around(self, nearest: npt.NDArray[Any]) -> list[npt.NDArray[Any]]:

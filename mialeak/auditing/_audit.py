@@ -21,15 +21,13 @@ from mialeak.auditing._checks import (
     Verdict,
     as_claim,
     as_delta,
-    refuse_copies,
     refuse_flags,
     refuse_matrices,
     refuse_orders,
-    refuse_repeats,
-    refuse_resampled,
     require_direction,
     verdict_on,
 )
+from mialeak.auditing._copies import refuse_copies, refuse_repeats, refuse_resampled
 from mialeak.auditing._documents import (
     audit_columns,
     audit_document,

@@ -24,14 +24,11 @@ __all__ = [
     "as_claim",
     "as_delta",
     "canaries_of",
-    "refuse_copies",
     "refuse_flags",
     "refuse_matrices",
     "refuse_orders",
     "refuse_other_order",
     "refuse_repeated_coins",
-    "refuse_repeats",
-    "refuse_resampled",
     "refuse_series",
     "require_direction",
     "require_fair_coins",
@@ -61,8 +58,6 @@ _SMALL_EPSILON, _LARGE_DELTA = 0.01, 0.1
 
 #: From so few columns, or rows, of scores no spread of their means is seen.
 _LEAST_COLUMNS = 8
-#: Scores of so many steps between different values do not agree in two worlds by chance.
-_VALUES = 10
 
 _ONE_RUN = (
     "For the canaries of one run and their flags call one_run_audit(scores, member). Write the "
@@ -139,40 +134,6 @@ def refuse_flags(order: Order, *, higher_is_member: bool) -> None:
         invalid(name, rule, remedy=_ONE_RUN)
 
 
-def refuse_copies(order: Order) -> None:
-    """Refuse the same scores as those of both worlds; few values may agree by chance."""
-    ends = order.inside[[0, -1]]
-    same = np.array_equal(ends, order.outside[[0, -1]])  # decides nearly always
-    same = same and np.array_equal(order.inside, order.outside)
-    if same and np.count_nonzero(np.diff(order.inside)) >= _VALUES:
-        rule = f"be draws of their own; they are the {order.inside.size} scores of the other world"
-        invalid("out_scores", rule)
-
-    is_mirror = np.array_equal(ends, -order.outside[[-1, 0]])
-    is_mirror = is_mirror and np.array_equal(order.inside, -order.outside[::-1])
-    if is_mirror and np.count_nonzero(np.diff(order.inside)) >= _VALUES:
-        rule = "be draws of their own; they are minus the scores of the other world"
-        remedy = "Differences of pairs of runs are one world: pass the scores of both worlds"
-        invalid("out_scores", rule, remedy=remedy)
-    worlds = {"in_scores": order.inside, "out_scores": order.outside}
-    (name, short), (other, long) = sorted(worlds.items(), key=lambda world: world[1].size)
-    is_part = _VALUES <= short.size < long.size and bool(np.isin(short, long).all())
-    if is_part and (np.diff(short) > 0.0).all() and (np.diff(long) > 0.0).all():
-        rule = f"be those of one world; they hold the {short.size} scores of the other world too"
-        invalid(other, rule, remedy=f"Leave out those of {name}")
-    for name, scores in worlds.items():
-        if scores[0] != scores[-1] or scores.size < _VALUES:
-            continue
-        beyond = order.outside if name == "in_scores" else order.inside
-        beside = min(int((beyond < scores[0]).sum()), int((beyond > scores[0]).sum()))
-        if beside >= 0.1 * beyond.size:
-            rule = (
-                f"be draws of a world; all {scores.size} are {scores[0]:g}, in the midst of those "
-                "of the other world, as a threshold or a baseline is"
-            )
-            invalid(name, rule, remedy="Pass the scores of runs of that world")
-
-
 def refuse_other_order(scores: Any, flags: Any, name: str) -> None:
     """Refuse flags with the labels of the scores (of pandas) in another order."""
     labels: list[Any] = [getattr(each, "index", None) for each in (scores, flags)]
@@ -187,50 +148,6 @@ def refuse_other_order(scores: Any, flags: Any, name: str) -> None:
         )
         remedy = f"Pass {name}.loc[scores.index], or arrays where the order is right"
         invalid(name, rule, remedy=remedy)
-
-
-def refuse_repeats(order: Order, names: tuple[str, str] = ("in_scores", "out_scores")) -> None:
-    """Refuse scores of which each value occurs a multiple of so many times, as copies do."""
-    for name, scores in zip(names, (order.inside, order.outside), strict=True):
-        if scores[0] != scores[min(1, scores.size - 1)]:
-            continue  # its smallest value stands there once
-        counts = np.unique(scores, return_counts=True)[1]
-        copies = int(np.gcd.reduce(counts))
-        if copies > 1 and (counts.size - 1) * np.log(copies) >= -np.log(_CHANCE):
-            rule = (
-                f"be independent; each of the {counts.size} values of one world occurs {copies} "
-                "times, or a multiple of that"
-            )
-            invalid(name, rule, remedy="Pass the score of each run, or of each canary, once")
-
-
-def refuse_resampled(order: Order, names: tuple[str, str] = ("in_scores", "out_scores")) -> None:
-    """Refuse scores drawn again from a smaller number: a join, or a bootstrap.
-
-    Equal scores then never occur in both worlds, though values of members lie below values of
-    others.  Where members are the more probable the larger a value is, a value with a scores, all
-    of members, stands below one with b, all of others, with probability ``a^a b^b / (a+b)^(a+b)``
-    at most; the k values that occur several times have 2^k patterns of worlds.
-    """
-    if not any((scores[1:] == scores[:-1]).any() for scores in (order.inside, order.outside)):
-        return
-    values, counts = np.unique(np.concatenate([order.inside, order.outside]), return_counts=True)
-    values, counts = values[counts > 1], counts[counts > 1]
-    first = np.searchsorted(order.inside, values)
-    members = np.searchsorted(order.inside, values, side="right") - first
-    if not values.size or ((members > 0) & (members < counts)).any():
-        return
-    falls = (members[:-1] > 0) & (members[1:] == 0)  # no value is in two of them
-    a, b = counts[:-1][falls], counts[1:][falls]
-    surprise = float(np.sum(a * np.log1p(b / a) + b * np.log1p(a / b)))
-    # A perfect attack that points the other way has one fall.
-    if falls.sum() > 1 and surprise - values.size * np.log(2.0) >= -np.log(_CHANCE):
-        rule = (
-            f"be independent; {counts.sum()} scores have {values.size} values, each in one world "
-            "only, as where scores are drawn again or joined"
-        )
-        name = names[int(counts[members > 0].sum() < counts[members == 0].sum())]
-        invalid(name, rule, remedy="Pass the score of each run, or of each canary, once")
 
 
 def refuse_orders(in_scores: Any, out_scores: Any) -> tuple[FloatArray, FloatArray]:

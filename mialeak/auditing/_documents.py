@@ -9,6 +9,7 @@ import numpy as np
 from mialeak._report.document import Document, Notes, Section, Table
 from mialeak._report.report import Panel, display
 from mialeak._report.text import at_least, at_most, number, printable
+from mialeak.auditing._copies import caution_of_copies
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from mialeak.auditing._stream import AuditStream
 
 __all__ = [
+    "PUT_IN_ONCE",
     "audit_columns",
     "audit_document",
     "audit_panels",
@@ -67,6 +69,11 @@ _COMPARED_STREAM = (
 _CANARY_COINS = (
     "Each canary must have been put in or left out by a coin of its own, as training and test "
     "rows of a model are not. The scores may depend on these coins through the run only."
+)
+#: What the bound on the epsilon of a row takes for granted.
+PUT_IN_ONCE = (
+    "Each canary is one row. If a canary was put in k times, the bound is that of a group of k "
+    "rows: divide epsilon by k for a row (at delta = 0)."
 )
 _REVERSED = (
     "The scores point the other way: the area under their curve lies below 1/2 beyond its interval."
@@ -128,6 +135,7 @@ def cautions_of(order: Order, *series: FloatArray) -> list[str]:
     if inside[0] > outside[-1]:
         apart = float(inside[0] - outside[-1])
         cautions += [_APART] * (apart > max(spread(inside), spread(outside)))
+    cautions += caution_of_copies(order)
     for scores in series:
         if (
             _is_sorted(scores[:_SORTED_LEAST])
@@ -234,7 +242,13 @@ def one_run_document(result: OneRunResult) -> Document:
     coins = f"a fair coin put each of the {result.n_canaries:,} canaries in"
     lead = _lead(result.epsilon_lower, result.confidence, coins, delta=result.delta)
     sections = [Section("The run", [notes])]
-    return Document(lead, sections, compared=_COMPARED_ONE_RUN, cautions=result._cautions)
+    return Document(
+        lead,
+        sections,
+        compared=_COMPARED_ONE_RUN,
+        cautions=result._cautions,
+        assumed=PUT_IN_ONCE,
+    )
 
 
 def shadow_document(result: ShadowAudit) -> Document:
@@ -316,4 +330,6 @@ def stream_document(stream: AuditStream, run: OneRunResult | None = None) -> Doc
     lead = _lead(stream.epsilon_lower, stream.confidence, coins, always=True)
     cautions = run._cautions if run is not None else []
     sections = [Section("The canaries", [Notes(notes)])]
-    return Document(lead, sections, compared=_COMPARED_STREAM, cautions=cautions)
+    return Document(
+        lead, sections, compared=_COMPARED_STREAM, cautions=cautions, assumed=PUT_IN_ONCE
+    )

@@ -22,13 +22,13 @@ from mialeak.auditing._checks import (
     as_delta,
     canaries_of,
     refuse_repeated_coins,
-    refuse_repeats,
-    refuse_resampled,
     require_direction,
     verdict_on,
     warn_of_order,
 )
+from mialeak.auditing._copies import refuse_repeats, refuse_resampled
 from mialeak.auditing._documents import (
+    PUT_IN_ONCE,
     cautions_of,
     claim_sentence,
     one_run_document,
@@ -157,6 +157,7 @@ class OneRunResult(Report):
             "claimed_epsilon": self.claimed_epsilon,
             "verdict": self.verdict,
             "kind": self.kind,
+            "assumed": PUT_IN_ONCE,
             **({} if self.p_value is None else {"p_value": self.p_value}),
         }
 
@@ -180,7 +181,8 @@ class OneRunResult(Report):
     def _table(self) -> dict[str, Any]:
         plus, minus = self.guesses
         numbers = {"guesses_in": plus, "guesses_out": minus, **self.to_dict()}
-        return {name: [value] for name, value in numbers.items() if name != "guesses"}
+        omitted = ("guesses", "assumed")
+        return {name: [value] for name, value in numbers.items() if name not in omitted}
 
 
 def one_run_audit(

@@ -13,7 +13,7 @@ from mialeak._report.document import Document
 from mialeak._report.report import Panel, Report, bound_panel
 from mialeak._results import Kind, as_confidence
 from mialeak.auditing._checks import as_delta, refuse_other_order
-from mialeak.auditing._documents import stream_document
+from mialeak.auditing._documents import PUT_IN_ONCE, stream_document
 
 if TYPE_CHECKING:
     from mialeak.auditing._one_run import OneRunResult
@@ -156,6 +156,7 @@ class AuditStream(Report):
             "n_proved": self.n_proved,
             "confidence": self.confidence,
             "kind": self.kind,
+            "assumed": PUT_IN_ONCE,
         }
 
     def document(self, *, run: OneRunResult | None = None) -> Document:
@@ -174,7 +175,9 @@ class AuditStream(Report):
         return [bound_panel({"proved": self.epsilon_lower})]
 
     def _table(self) -> dict[str, Any]:
-        return {name: [value] for name, value in self.to_dict().items()}
+        numbers = self.to_dict()
+        del numbers["assumed"]
+        return {name: [value] for name, value in numbers.items()}
 
     @property
     def epsilon_lower(self) -> float:

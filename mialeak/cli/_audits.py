@@ -76,7 +76,7 @@ def run_stream(
             verdict = f"{verdict} {sentence}.".lstrip()
             over, undecided = over or word == "refuted", undecided or word == "not testable"
     document = stream.document(run=run)
-    document = replace(document, cautions=[*warned, *document.cautions])
+    document = replace(document, cautions=[*options.noticed, *warned, *document.cautions])
     content = stream.to_dict() | {"exceeded_after": exceeded, "cautions": document.cautions}
     return give_audit(
         options,

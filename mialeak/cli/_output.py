@@ -57,7 +57,18 @@ Judged = Mapping[str, tuple[str, float]]
 _DOTS = 150
 
 #: What is not a setting of the answer: where from, where to, and how it is shown.
-_NOT_SETTINGS = {"app", "argv", "run", "typed", "html", "plot", "json", "certificate", "quiet"}
+_NOT_SETTINGS = {
+    "app",
+    "argv",
+    "run",
+    "typed",
+    "noticed",
+    "html",
+    "plot",
+    "json",
+    "certificate",
+    "quiet",
+}
 
 
 #: Options that name a file which is read, and those that name one which is written.
@@ -431,6 +442,8 @@ def as_typed(error: BaseException, typed: Mapping[str, str]) -> str:
     fault = getattr(error, "fault", None)
     if fault is not None and fault.argument in typed:
         message = " ".join(fault.sentence(typed[fault.argument]).split())
+    if "columns" not in typed:
+        message = message.replace(", or choose the columns", "")
     if "names" not in typed:  # a command that has no options for the header of a CSV
         from mialeak._files.delimited import HEADER_ADVICE
 

@@ -43,6 +43,10 @@ _CLASSES = re.compile("(labels?|y|ytrue|ytest|groundtruth|class|classes|classlab
 _GUESSES = re.compile("(predicted|predictions?|preds?|guess|guessed|guesses|decisions?)")
 #: More rows than names of canaries by so many have one flag a name by chance once in 10^6 times.
 _REPEATS = 20
+#: Probability with which a bound fails by default.
+_ERROR = 0.05
+#: Different numbers of copies are at most so many, or so few that each stands in many rows.
+_FEW = 10
 #: Words in names of columns of canaries.
 _NAMES = re.compile("(canary|example|sample|record|ids?|uid|idx|index|prompt|text|name)")
 #: Words in names of files, or columns, that hold the rows of one model.
@@ -60,11 +64,15 @@ def score_columns(options: argparse.Namespace) -> tuple[FloatArray, FloatArray]:
 
     pairs = []
     for path in filter(None, (options.inside, options.outside)):
-        table = read_table(path, format=options.format, delimiter=delimiter(options))
+        # A column that is chosen may stand beside the row numbers that pandas writes.
+        columns = None if options.member is None and options.score is None else list
+        table = read_table(path, columns, format=options.format, delimiter=delimiter(options))
         names = list(table) if isinstance(table, dict) else list(table.column_names)
+        names = [name for name in names if name and not name.startswith("__index_level_")]
         if options.member is not None:
             chosen = _chosen(path, names, options)
             _refuse_several_scores(path, table, chosen)
+            _refuse_several_copies(path, table, chosen)
         elif len(names) == 1:
             chosen = names
         elif options.score in names:
@@ -79,6 +87,8 @@ def score_columns(options: argparse.Namespace) -> tuple[FloatArray, FloatArray]:
                 "and flags of one file"
             )
         pairs += [(path, name, table[name]) for name in chosen]
+        if options.score is not None and not options.noticed:
+            options.noticed = _of_several_columns(names, table, options)
     for is_second, (path, name, _) in enumerate(pairs):
         is_flags = bool(is_second and (options.one_run or options.stream))
         # An array has no name but that of its file.
@@ -107,6 +117,21 @@ def _chosen(path: str, names: list[str], options: argparse.Namespace) -> list[st
     if chosen[0] == chosen[1]:
         raise ValueError(f"--score must be another column than --member; got {chosen[0]} for both")
     return chosen
+
+
+def _of_several_columns(names: list[str], table: Any, options: argparse.Namespace) -> list[str]:
+    """A caution where the chosen column has others beside it, of the same name but for numbers."""
+    stem = re.sub(r"\d+", "0", options.score)
+    alike = [name for name in names if re.sub(r"\d+", "0", name) == stem]
+    count = sum(_in_numbers(table[name]) is not None for name in alike)
+    level = 1.0 - _ERROR / max(count, 1)
+    if count < 2 or options.confidence >= level - 1e-9:
+        return []
+    return [
+        f"{options.score!r} is one of {count} columns of this name but for its number. If it was "
+        f"chosen by its scores or its bound, the bound does not hold: pass --confidence {level:.6g}"
+        ", which holds for the best of all, or choose before the scores are seen."
+    ]
 
 
 def refuse_name(path: str, name: str, options: argparse.Namespace, *, is_flags: bool) -> None:
@@ -211,6 +236,44 @@ def _refuse_several_scores(path: str, table: Any, chosen: list[str]) -> None:
                 f"values of {name!r}, each with one flag. The scores of one canary, or of one "
                 "person, share a coin: keep one, such as their mean"
             )
+
+
+def _refuse_several_copies(path: str, table: Any, chosen: list[str]) -> None:
+    """Refuse canaries that were put in several times, by a column that states how often.
+
+    Its values are whole, few and not all 0 and 1.  Its name says what it is, or it is 0 for those
+    left out only, as no other column of small numbers is but one of epochs.
+    """
+    import numpy as np
+
+    from mialeak._labels import is_copies_name
+
+    flags = _in_numbers(table[chosen[1]])
+    for name in table if isinstance(table, dict) else table.column_names:
+        if name in chosen:
+            continue
+        values = _in_numbers(table[name])
+        if values is None or not ((values >= 0.0) & (values == np.rint(values))).all():
+            continue
+        n_kinds, most = len(np.unique(values)), values.max()
+        is_in = flags is not None and np.array_equal(values > 0.0, flags == 1.0)
+        if most < 2.0 or n_kinds > max(_FEW, len(values) / _REPEATS):
+            continue
+        if is_copies_name(name) or (is_in and not _is_called(name, _COUNTS)):
+            raise ValueError(
+                f"{path} must hold canaries that were put in once; {name!r} goes up to {most:g}, "
+                "it seems the number of copies of each. A bound is then on the epsilon of a group "
+                f"of rows, of which a row has 1/{most:g} at least. Keep canaries with one copy; "
+                f"for the bound of a group, or if {name!r} is something else, leave out this column"
+            )
+
+
+def _in_numbers(column: Any) -> Any:
+    """The numbers of a column, flags in words among them; None for others."""
+    try:
+        return numbers("", column)
+    except (ValueError, TypeError):
+        return None
 
 
 def _in_order(column: Any) -> Any:

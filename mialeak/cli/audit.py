@@ -153,6 +153,8 @@ def run(options: argparse.Namespace) -> int:
         for is_second, path in enumerate((options.inside, options.outside)):
             refuse_name(path, Path(path).stem, options, is_flags=bool(is_second))
         return run_shadow(options)
+    #: Cautions of what the names of columns give away.
+    options.noticed = []
     scores = score_columns(options)
     if options.stream:
         return run_stream(options, *scores, name=flags)
@@ -175,7 +177,7 @@ def run(options: argparse.Namespace) -> int:
     claim = {name: content.pop(name) for name in ("claimed_epsilon", "verdict")}
     content["claim"] = None if result.verdict is None else claim
     document = result.document()
-    document = replace(document, cautions=[*warned, *document.cautions])
+    document = replace(document, cautions=[*options.noticed, *warned, *document.cautions])
     content["cautions"] = document.cautions
     return give_audit(
         options,

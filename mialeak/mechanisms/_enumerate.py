@@ -295,17 +295,31 @@ def _compact(labels: npt.NDArray[Any]) -> Labels:
 
 
 def require_repeatable(mechanism: Any, counts: IntArray) -> None:
-    """Refuse a mechanism that draws its labels at random: they would pass for a fixed map."""
-    once, again = np.asarray(mechanism(counts)), np.asarray(mechanism(counts))
-    if once.shape == again.shape and once.ndim == 1 and (once != again).any():
-        (row,) = first_index(np.asarray(once != again))
-        values = f"{once[row]!s} and then {again[row]!s} for {counts[row].tolist()}"
-        invalid(
-            "mechanism",
-            f"give the same labels for the same counts; it gave {values}",
-            remedy="If it is random, give the probabilities of its outcomes, shape (M, L), or take "
-            'method="sample"',
-        )
+    """Refuse labels that are drawn at random, or by place: they would pass for a fixed map.
+
+    Noise of a fixed seed gives each row of the argument the same label at every call, and another
+    one where the rows stand in reverse order.
+    """
+    once = np.asarray(mechanism(counts))
+    again = np.asarray(mechanism(np.ascontiguousarray(counts[::-1])))
+    if not once.shape == again.shape == counts.shape[:1] or (once == again[::-1]).all():
+        return
+    again, how = again[::-1], "and, with these in reverse order,"
+    shown = np.asarray(mechanism(counts))
+    if once.shape == shown.shape and (once != shown).any():
+        again, how = shown, "and then"
+    (row,) = first_index(np.asarray(once != again))
+    remedy = "If it is random, give the probabilities of its outcomes, shape (M, L)"
+    if how == "and then":
+        remedy += ', or take method="sample"'
+    else:
+        remedy += ": noise of a fixed seed is another for each place"
+    invalid(
+        "mechanism",
+        f"give the same labels for the same counts; it gave {once[row]!s} {how} {again[row]!s} for "
+        f"{counts[row].tolist()}",
+        remedy=remedy,
+    )
 
 
 # ---- the leakage ----

@@ -20,6 +20,7 @@ from mialeak._arrays import (
     require,
     unsupported,
 )
+from mialeak._numerics.corners import CERTAIN
 from mialeak._numerics.grid_worlds import GridWorlds
 from mialeak._numerics.inversion import TwoWorlds
 from mialeak._numerics.losses import ComposedLoss
@@ -321,8 +322,8 @@ class ComposedTradeOff(TradeOff):
             return self._whole._epsilon(delta, direction)
         low, high = self._losses.support
         lost = self._losses.lost[direction == "in"]
-        last = np.inf if lost > 0.0 else high if direction == "in" else -low
-        more = delta - lost  # what the finite log ratios may add
+        last = high if direction == "in" else -low
+        more = self._more(delta, direction)
         sought = np.where(more > 0.0, more, 1.0)
         reached = self._first(
             lambda: least_epsilon(
@@ -386,7 +387,7 @@ class ComposedTradeOff(TradeOff):
             below, above = self._around
             low = below._epsilon_bounds(delta, direction)[0]
             return np.array([low, above._epsilon_bounds(delta, direction)[1]])
-        more = delta - self._losses.lost[direction == "in"]
+        more = self._more(delta, direction)
         sought = np.where(more > 0.0, more, 1.0)
         try:
             value = self._epsilon(delta, direction)
@@ -396,6 +397,12 @@ class ComposedTradeOff(TradeOff):
             low = self._bounds_far.least_epsilon(delta, direction)
             return np.array([low, np.maximum(low, self._bounds_far.epsilon(delta, direction))])
         return np.where(more > 0.0, ends, value)
+
+    def _more(self, delta: FloatArray, direction: str) -> FloatArray:
+        """What the finite log ratios may add to delta."""
+        lost = self._losses.lost[direction == "in"]
+        more = delta - lost
+        return np.asarray(np.where(np.abs(more) <= CERTAIN * lost, 0.0, more))
 
     def _delta_down_to(self, least: float, epsilon: FloatArray, direction: str) -> FloatArray:
         """The finite part of delta, or Chernoff's bound on it where that is well below `least`.

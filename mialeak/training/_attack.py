@@ -274,7 +274,7 @@ class CovarianceAttack:
             if self._run is not None or self._dual is not None:
                 return self._update_rows(target_gradients, batch, known)
         metric = self._metric if reference is None else self._metric_of(reference)
-        columns = metric.columns
+        columns = metric.width_of(target_gradients=target_gradients, batch_gradient=batch_gradient)
         if self.sketch is not None:
             target_gradients, batch = sketched(self.sketch, target_gradients, batch, self.clip_norm)
         if isinstance(target_gradients, LayerGradients):

@@ -20,6 +20,7 @@ from mialeak._arrays import (
     require,
 )
 from mialeak._blocks import as_rng
+from mialeak._labels import require_same_columns
 from mialeak._results import Kind, Result
 from mialeak.training._gradients import as_clip_norm, as_norm, clipped, norms
 from mialeak.training._metric import Metric, metric_of
@@ -206,16 +207,17 @@ def _distances(
     require(variance >= 0.0, variance, "noise_variance", "be at least 0")
     metric = metric_of(reference, variance)
     start = 0
-    for rows in _blocks(candidates, metric.columns):
+    for rows in _blocks(candidates, metric):
         yield _distances_of(rows, metric, cap, start)
         start += len(rows)
 
 
-def _blocks(candidates: Any, columns: int) -> Iterator[npt.NDArray[Any]]:
+def _blocks(candidates: Any, metric: Metric) -> Iterator[npt.NDArray[Any]]:
     """The candidates in pieces, of any dtype: a memory map is not read at once."""
     whole = candidates if hasattr(candidates, "__next__") else iter([candidates])
-    rows = max(1, min(_ROWS, _ENTRIES // columns))
+    rows = max(1, min(_ROWS, _ENTRIES // metric.columns))
     for block in whole:
+        columns = metric.width_of(candidates=block)
         array = block if isinstance(block, np.ndarray) else as_floats(block, "candidates")
         if array.ndim != 2 or array.shape[1] != columns:
             invalid(
@@ -433,6 +435,7 @@ def canife_loss(gradient: Any, reference_gradients: Any, clip_norm: float) -> fl
     >>> float(canife_loss([0.0, 3.0], [[1.0, 0.0], [0.0, 2.0]], clip_norm=5.0))
     40.0
     """
+    require_same_columns(reference_gradients=reference_gradients, gradient=gradient)
     gradients = as_floats(gradient, "gradient", finite=True)
     rows = as_floats(reference_gradients, "reference_gradients", ndim=2, finite=True)
     if gradients.ndim not in (1, 2) or gradients.shape[-1] != rows.shape[1]:

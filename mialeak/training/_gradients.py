@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -18,6 +19,13 @@ __all__ = [
     "gradients_dot",
     "norms",
 ]
+
+#: Binary digits of bfloat16, half and single precision.
+_DIGITS = (8, 11, 24)
+#: Parameters that are looked at, at most, and at least: the digits of some have no meaning.
+_SAMPLED, _FEWEST = 65_536, 100
+#: The rounding of a step that is warned of, relative to its norm.
+_ROUNDED = 0.1
 
 
 def batch_gradient(
@@ -63,6 +71,12 @@ def batch_gradient(
         gradient overflows, no parameter changed at all (they were not copied before the step), or
         the steps cannot be inverted: of AMSGrad, with dampening 1, of other optimizers, without a
         state, or of Adam where two gradients give the same step.
+
+    Warns
+    -----
+    UserWarning
+        If the parameters were rounded to so few digits, as those of half precision are, that this
+        is more than a tenth of the step.
 
     Notes
     -----
@@ -113,6 +127,7 @@ def batch_gradient(
         )
     if optimizer is None and hasattr(learning_rate, "param_groups"):
         learning_rate, optimizer = None, learning_rate
+    _warn_of_rounding(before, after)
     settings = None if optimizer is None else settings_of(optimizer, before.shape[-1])
     if learning_rate is None and settings is None:
         remedy = "Pass it, or optimizer= with the optimizer that took the steps"
@@ -143,6 +158,32 @@ def batch_gradient(
     rule = "be near enough to theta_before for the gradient to be a number"
     require(np.isfinite(gradient), after, "theta_after", rule)
     return gradient
+
+
+def _warn_of_rounding(before: FloatArray, after: FloatArray) -> None:
+    """Warn where the rounding of the parameters is more than a tenth of the step, by its norm.
+
+    The digits that they have are those of a sample of them; each rounding is uniform.
+    """
+    stride = max(1, after.size // _SAMPLED)
+    first, last = before.ravel()[::stride], after.ravel()[::stride]
+    mantissas, exponents = np.frexp(np.concatenate([first, last]))
+    bits = next((n for n in _DIGITS if (np.ldexp(mantissas, n) % 1.0 == 0.0).all()), 0)
+    if first.size < _FEWEST or not bits:
+        return
+    step = float(np.linalg.norm(last - first))
+    if step == 0.0:
+        return
+    spacing = np.where(last == 0.0, 0.0, np.ldexp(1.0, exponents[first.size :] - bits))
+    share = float(np.linalg.norm(spacing)) / np.sqrt(12.0) / step
+    if share > _ROUNDED:
+        warnings.warn(
+            f"theta_after has {bits} binary digits, and their rounding is about {share:.2g} times "
+            "the step: the gradient that was read is mostly or partly rounding. Keep the "
+            "parameters in more digits (single or double precision), or read gradients by "
+            "mialeak.training.torch.ParameterRecorder",
+            stacklevel=3,
+        )
 
 
 class LayerGradients:

@@ -12,6 +12,7 @@ import numpy as np
 from scipy.special import chdtr
 
 from mialeak._arrays import FloatArray, invalid
+from mialeak._labels import labels_of, require_same_columns
 from mialeak.covariance import StreamingCovariance
 from mialeak.training._gradients import LayerGradients
 
@@ -49,8 +50,15 @@ class Metric:
         #: What is taken from a target: its row replaces a fresh one, which has this mean.
         self.centre = self.mean
         self.columns = self.mean.size
+        #: The names of the columns, where the reference was fitted to some.
+        self._labels: Any = None
         self._factor = reference.whitening_
         self._factor.squared(np.zeros((0, self.columns)))  # a singular one refuses
+
+    def width_of(self, **rows: Any) -> int:
+        """The number of columns; those of the reference and of `rows` must have the same names."""
+        require_same_columns(reference=self, **rows)
+        return self.columns
 
     def squared(self, rows: FloatArray) -> FloatArray:
         """``v^T C^-1 v`` for each row v, which may be overwritten."""
@@ -99,11 +107,14 @@ def metric_of(reference: Any, variance: float = 0.0, *, added: bool = False) -> 
             remedy="StreamingCovariance().fit(gradients) is one",
             error=TypeError,
         )
+    labels = labels_of(reference)
     if variance > 0.0:
         parameters = reference.get_params()
         parameters["ridge"] += variance
         reference = StreamingCovariance(**parameters).merge(reference)
-    return AddedMetric(reference) if added else Metric(reference)
+    metric = AddedMetric(reference) if added else Metric(reference)
+    metric._labels = labels
+    return metric
 
 
 class LayerPlan:

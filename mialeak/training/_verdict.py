@@ -137,7 +137,7 @@ class DPSGDAudit(Report):
         table = Table((*header, "quantity"), rows, left=1)
         page = self.bound.document()
         sections = [Section("The audit", [table, Notes(notes)])]
-        return Document(self.statement, sections, page.cautions, page.compared)
+        return Document(self.statement, sections, page.cautions, page.compared, page.assumed)
 
     def panels(self) -> list[Panel]:
         """The epsilons that are proved, provable and claimed, and the scores of the canaries."""

@@ -1,0 +1,152 @@
+"""Scores that occur several times: copies of worlds, runs or canaries, joins and bootstraps."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+import numpy as np
+import numpy.typing as npt
+
+from mialeak._arrays import FloatArray, invalid
+from mialeak._numerics.order import IntArray, Order
+
+__all__ = ["caution_of_copies", "refuse_copies", "refuse_repeats", "refuse_resampled"]
+
+BoolArray = npt.NDArray[np.bool_]
+
+#: Scores that are copies by chance are refused with about this probability at most.
+_CHANCE = 1e-6
+#: Scores of so many steps between different values do not agree in two worlds by chance.
+_VALUES = 10
+#: So many scores more than values have one flag a value by chance once in 10^6 times.
+_REPEATS = 20
+#: Values of a world that are repeated, at least: attacks that are right throughout have a few.
+_EACH = 5
+#: Digits, decimal and binary, beyond which scores are not rounded: those of single precision.
+_DECIMALS, _BITS = 9, 24
+
+
+def refuse_copies(order: Order) -> None:
+    """Refuse the same scores as those of both worlds; few values may agree by chance."""
+    ends = order.inside[[0, -1]]
+    same = np.array_equal(ends, order.outside[[0, -1]])  # decides nearly always
+    same = same and np.array_equal(order.inside, order.outside)
+    if same and np.count_nonzero(np.diff(order.inside)) >= _VALUES:
+        rule = f"be draws of their own; they are the {order.inside.size} scores of the other world"
+        invalid("out_scores", rule)
+
+    is_mirror = np.array_equal(ends, -order.outside[[-1, 0]])
+    is_mirror = is_mirror and np.array_equal(order.inside, -order.outside[::-1])
+    if is_mirror and np.count_nonzero(np.diff(order.inside)) >= _VALUES:
+        rule = "be draws of their own; they are minus the scores of the other world"
+        remedy = "Differences of pairs of runs are one world: pass the scores of both worlds"
+        invalid("out_scores", rule, remedy=remedy)
+    worlds = {"in_scores": order.inside, "out_scores": order.outside}
+    (name, short), (other, long) = sorted(worlds.items(), key=lambda world: world[1].size)
+    is_part = _VALUES <= short.size < long.size and bool(np.isin(short, long).all())
+    if is_part and (np.diff(short) > 0.0).all() and (np.diff(long) > 0.0).all():
+        rule = f"be those of one world; they hold the {short.size} scores of the other world too"
+        invalid(other, rule, remedy=f"Leave out those of {name}")
+    for name, scores in worlds.items():
+        if scores[0] != scores[-1] or scores.size < _VALUES:
+            continue
+        beyond = order.outside if name == "in_scores" else order.inside
+        beside = min(int((beyond < scores[0]).sum()), int((beyond > scores[0]).sum()))
+        if beside >= 0.1 * beyond.size:
+            rule = (
+                f"be draws of a world; all {scores.size} are {scores[0]:g}, in the midst of those "
+                "of the other world, as a threshold or a baseline is"
+            )
+            invalid(name, rule, remedy="Pass the scores of runs of that world")
+
+
+def refuse_repeats(order: Order, names: tuple[str, str] = ("in_scores", "out_scores")) -> None:
+    """Refuse scores of which each value occurs a multiple of so many times, as copies do."""
+    for name, scores in zip(names, (order.inside, order.outside), strict=True):
+        if scores[0] != scores[min(1, scores.size - 1)]:
+            continue  # its smallest value stands there once
+        counts = np.unique(scores, return_counts=True)[1]
+        copies = int(np.gcd.reduce(counts))
+        if copies > 1 and (counts.size - 1) * np.log(copies) >= -np.log(_CHANCE):
+            rule = (
+                f"be independent; each of the {counts.size} values of one world occurs {copies} "
+                "times, or a multiple of that"
+            )
+            invalid(name, rule, remedy="Pass the score of each run, or of each canary, once")
+
+
+def refuse_resampled(order: Order, names: tuple[str, str] = ("in_scores", "out_scores")) -> None:
+    """Refuse scores drawn again from a smaller number: a join, or a bootstrap.
+
+    Equal scores then never occur in both worlds, though values of members lie below values of
+    others.  Where members are the more probable the larger a value is, a value with a scores, all
+    of members, stands below one with b, all of others, with probability ``a^a b^b / (a+b)^(a+b)``
+    at most; the k values that occur several times have 2^k patterns of worlds.
+    """
+    values, counts, members = _repeated(order)
+    if _copied(values, counts, members) and _falls(members).sum() > 1:
+        _refuse_joined(counts, members, names)
+    if not values.size or ((members > 0) & (members < counts)).any():
+        return
+    falls = _falls(members)  # no value is in two of them
+    a, b = counts[:-1][falls], counts[1:][falls]
+    surprise = float(np.sum(a * np.log1p(b / a) + b * np.log1p(a / b)))
+    # A perfect attack that points the other way has one fall.
+    if falls.sum() > 1 and surprise - values.size * np.log(2.0) >= -np.log(_CHANCE):
+        _refuse_joined(counts, members, names)
+
+
+def caution_of_copies(order: Order) -> list[str]:
+    """A caution of the same where the worlds are apart, as those of a strong attack are too."""
+    values, counts, members = _repeated(order)
+    if not _copied(values, counts, members):
+        return []
+    return [
+        f"{values.size:,} scores of many digits occur several times, {counts.sum():,} in all, each "
+        "in one world only, as where rows of a file are copied or joined. Pass the score of each "
+        "run, or of each canary, once."
+    ]
+
+
+def _repeated(order: Order) -> tuple[FloatArray, IntArray, IntArray]:
+    """The values that occur several times, how often, and how often in the world *in*."""
+    scores = np.concatenate([order.inside, order.outside])
+    if not any((each[1:] == each[:-1]).any() for each in (order.inside, order.outside)):
+        return scores[:0], np.zeros(0, np.int64), np.zeros(0, np.int64)
+    values, counts = np.unique(scores, return_counts=True)
+    values, counts = values[counts > 1], counts[counts > 1]
+    first = np.searchsorted(order.inside, values)
+    members = np.searchsorted(order.inside, values, side="right") - first
+    return values, counts, members
+
+
+def _falls(members: IntArray) -> BoolArray:
+    """Where values of the world *in* stand below those of the other."""
+    return np.asarray((members[:-1] > 0) & (members[1:] == 0))
+
+
+def _copied(values: FloatArray, counts: IntArray, members: IntArray) -> bool:
+    """Whether scores that are not rounded occur again, each in one world, of both worlds.
+
+    A score of all digits that is continuous occurs once.  One that is not, such as the logarithm of
+    a rank, has members and others at a value, except where the attack is right throughout.
+    """
+    if counts.sum() - counts.size < _REPEATS or ((members > 0) & (members < counts)).any():
+        return False
+    mantissas = np.ldexp(np.frexp(values)[0], _BITS)
+    with np.errstate(invalid="ignore"):  # infinite ones have no digits
+        if not (mantissas % 1.0 > 0.0).all():
+            return False
+    if any(float(f"{value:.{_DECIMALS}g}") == value for value in values.tolist()):
+        return False
+    n_in = int(np.count_nonzero(members))
+    return min(n_in, values.size - n_in) >= _EACH
+
+
+def _refuse_joined(counts: IntArray, members: IntArray, names: tuple[str, str]) -> NoReturn:
+    rule = (
+        f"be independent; {counts.sum()} scores have {counts.size} values, each in one world "
+        "only, as where scores are drawn again or joined"
+    )
+    name = names[int(counts[members > 0].sum() < counts[members == 0].sum())]
+    invalid(name, rule, remedy="Pass the score of each run, or of each canary, once")
