@@ -46,7 +46,7 @@ _REPEATS = 20
 #: Probability with which a bound fails by default.
 _ERROR = 0.05
 #: Different numbers of copies are at most so many, or so few that each stands in many rows.
-_FEW = 10
+_NUMBERS_OF_COPIES = 10
 #: Words in names of columns of canaries.
 _NAMES = re.compile("(canary|example|sample|record|ids?|uid|idx|index|prompt|text|name)")
 #: Words in names of files, or columns, that hold the rows of one model.
@@ -241,7 +241,7 @@ def _refuse_several_scores(path: str, table: Any, chosen: list[str]) -> None:
 def _refuse_several_copies(path: str, table: Any, chosen: list[str]) -> None:
     """Refuse canaries that were put in several times, by a column that states how often.
 
-    Its values are whole, few and not all 0 and 1.  Its name says what it is, or it is 0 for those
+    Its values are whole, few and not all 0 and 1.  Its name states what it is, or it is 0 for those
     left out only, as no other column of small numbers is but one of epochs.
     """
     import numpy as np
@@ -257,7 +257,7 @@ def _refuse_several_copies(path: str, table: Any, chosen: list[str]) -> None:
             continue
         n_kinds, most = len(np.unique(values)), values.max()
         is_in = flags is not None and np.array_equal(values > 0.0, flags == 1.0)
-        if most < 2.0 or n_kinds > max(_FEW, len(values) / _REPEATS):
+        if most < 2.0 or n_kinds > max(_NUMBERS_OF_COPIES, len(values) / _REPEATS):
             continue
         if is_copies_name(name) or (is_in and not _is_called(name, _COUNTS)):
             raise ValueError(
