@@ -63,6 +63,8 @@ _NOT_SETTINGS = {
     "run",
     "typed",
     "noticed",
+    "planned",
+    "parts",
     "html",
     "plot",
     "json",

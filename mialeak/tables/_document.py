@@ -66,9 +66,9 @@ def assumed(report: TableReport) -> str:
         )
     else:
         who = (
-            "Each row is a different person. If persons have several rows, name the column of "
-            "their numbers (option person); if the rows are counted already, name the column of "
-            "the counts (option counts)."
+            "Each row is a different person. If persons have several rows, name the column that "
+            "identifies the person (option person); if the rows are counted already, name the "
+            "column of the counts (option counts)."
         )
     if report.population is None:
         return who
