@@ -120,7 +120,7 @@ def test_few_releases_have_the_bits_of_many(rows):
     arguments = [p, p * (1 - p), (1 - 2 * p), p, n]
     for function, rest in (
         (bernoulli_score, (np.clip(releases, 0.01, 0.99), z, p, n)),
-        (genotype_score, (2 * releases, 2 * z, p, n)),
+        (genotype_score, (np.minimum(2 * releases + 1 / n, 2.0), 2 * z, p, n)),
         (edgeworth_score, (releases, z, *arguments)),
     ):
         given, *others = rest

@@ -82,7 +82,7 @@ CENTRED = np.stack([SYSTOLIC, BMI], axis=1)
 SCORES = ((CENTRED - CENTRED.mean(axis=0)) / CENTRED.std(axis=0)).round(4)
 DRAWN = RNG.normal(size=(300, 5)) @ np.diag([3.0, 2.0, 1.0, 0.5, 0.2])
 COMPONENTS = (DRAWN - DRAWN.mean(axis=0)) @ np.linalg.svd(DRAWN - DRAWN.mean(axis=0))[2][:3].T
-MEANS_OF_PERSONS += [
+CALLS_OF_PERSONS += [
     Call(
         f"{name} of the rows",
         lambda rows=rows: mean_leakage(rows),

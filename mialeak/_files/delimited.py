@@ -241,8 +241,8 @@ def _holds_data(first: list[str], sample: list[list[str]]) -> str:
         for place in numbers:
             if _are_numbers(record[place] for record in sample):
                 return f"its field {place + 1} is a number above numbers"
-    place = _holds_names(first, sample)
-    if place is not None and first[place][0].isalpha():
+    named = _holds_names(first, sample)
+    if named is not None and first[named][0].isalpha():
         return ""
     filled = [place for place, field in enumerate(first) if field]
     again = [p for p in filled if any(record[p].strip() == first[p] for record in sample)]

@@ -110,9 +110,9 @@ def caution_of_copies(order: Order) -> list[str]:
 
 def _repeated(order: Order) -> tuple[FloatArray, IntArray, IntArray]:
     """The values that occur several times, how often, and how often in the world *in*."""
-    scores = np.concatenate([order.inside, order.outside])
     if not any((each[1:] == each[:-1]).any() for each in (order.inside, order.outside)):
-        return scores[:0], np.zeros(0, np.int64), np.zeros(0, np.int64)
+        return np.zeros(0), np.zeros(0, np.int64), np.zeros(0, np.int64)
+    scores = np.concatenate([order.inside, order.outside])
     values, counts = np.unique(scores, return_counts=True)
     values, counts = values[counts > 1], counts[counts > 1]
     first = np.searchsorted(order.inside, values)

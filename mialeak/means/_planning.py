@@ -50,8 +50,8 @@ _VARIANCE = 1e-13
 #: Up to so many rows the curve of Gaussian rows is used at every n; beyond, its first two orders.
 #: There the advantages of the two differ by less than 0.1 %, or are below that.
 _EXACT_ROWS = 1000
-#: A covariance of this rank at least is that of rows of a table, if scores are so near theirs.
-_FEWEST_RANK, _ALIKE = 10, 1e-9
+#: A covariance is that of rows of a table, if scores are so near theirs.
+_ALIKE = 1e-9
 #: Deviations from the mean whose squares are neither infinite nor rounded to 0.
 _LEAST_DEVIATION, _MOST_DEVIATION = 1e-140, 1e150
 
@@ -338,7 +338,7 @@ def samples_for_leakage(
     squared = np.asarray(squared_distances(points, mean, by, "target"))
     scores = squared.ravel()
     # Of the rows of a table by their own covariance, of rank N - 1, each has (N - 1)^2/N.
-    if _FEWEST_RANK <= by.rank < mean.size:
+    if by.rank < mean.size:
         alike = np.abs(scores - by.rank**2 / (by.rank + 1.0)) < _ALIKE * by.rank
         if alike.any():
             refuse_covariance_of_rows(by, by.rank + 1, mean.size)

@@ -85,6 +85,11 @@ class PublishedFrequencies(ReferencePanel):
             return self._repeated(table)
         return self._linked(table) or self._far(table)
 
+    def _known_genotypes(self, table: Release) -> Any:
+        """Those of the targets, or of the people of the panel, whichever are more."""
+        panel = [] if self.release is None else [self.release.numbers]
+        return max([table.numbers, *panel], key=len)
+
     def _repeated(self, table: Release) -> list[str]:
         """A caution where sites state the same, and the leakage is a sum over all."""
         inflation, deviations = excess_correlation(table.numbers)

@@ -248,9 +248,13 @@ def mean_tradeoff(
     return curve if rows == n else SubsampledTradeOff(curve, rows / n)
 
 
+#: A covariance of this rank at least may be that of the rows of a table: others are of few columns.
+_FEWEST_RANK = 10
+
+
 def refuse_covariance_of_rows(by: Whitening, n: int, columns: int) -> None:
     """Refuse the covariance of the n rows themselves, by which each of them has the same score."""
-    if by.rank == n - 1 < columns:
+    if _FEWEST_RANK <= by.rank == n - 1 < columns:
         rule = (
             f"be that of the population; its rank is n - 1 = {by.rank:,} for {columns:,} columns, "
             "as that of the n rows themselves, by which every row has the same score"

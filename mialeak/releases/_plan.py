@@ -154,7 +154,13 @@ def _output(
 
 def _protection(text: Any, where: str) -> CellMechanism:
     """A protection of counts that takes no file."""
-    made = protection(text, names=_PROTECTIONS, argument=f"protect in {where}")
+    argument = f"protect in {where}"
+    try:
+        made = protection(text, names=_PROTECTIONS, argument=argument)
+    except ValueError as error:
+        if getattr(getattr(error, "fault", None), "name", "") == argument:
+            raise
+        raise ValueError(f"{argument}: {error}") from error
     assert isinstance(made, CellMechanism)
     return made
 
