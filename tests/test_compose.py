@@ -454,3 +454,13 @@ def test_epsilon_at_the_delta_of_the_one_release_that_has_one(epsilon, count, ot
     assert curve.enclosure(delta=1e-5).upper == pytest.approx(expected, rel=1e-9)
     assert curve.epsilon(1e-5 * (1.0 - 1e-9)) == np.inf
     assert curve.epsilon(1e-4) < expected
+
+
+@pytest.mark.parametrize("mu", [1.0, np.inf])
+def test_samples_of_different_neighbours_do_not_compose(mu):
+    """Also without noise, where a sample is a curve of two points."""
+    samples = [GaussianTradeOff(mu).subsample(0.1, symmetric=each) for each in (False, True)]
+    with pytest.raises(ValueError, match="symmetric=True"):
+        compose(*samples)
+    for sample in samples:
+        assert compose(sample, counts=2).advantage > sample.advantage

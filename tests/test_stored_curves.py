@@ -205,3 +205,14 @@ def test_ratios_of_outcomes_that_underflow_survive_json(delta):
     for ratio in ([800.0], [800.0, 1.0], [600.0, -800.0], [-800.0, 800.0], "many"):
         with pytest.raises(ValueError, match="log_ratio"):
             TradeOff.from_dict({**content, "log_ratio": ratio})
+
+
+def test_a_listed_composition_keeps_its_error_in_json():
+    """The outcomes of ten releases are listed as one, whose file has the error of ten."""
+    monthly = PiecewiseTradeOff([0.45], [0.55])
+    curve = compose(monthly, counts=10)
+    assert curve.method == "atoms"
+    read = again(curve)
+    assert read.error == curve.error > compose(monthly).error
+    with pytest.raises(ValueError, match=r"listed of content must be between 1 and"):
+        TradeOff.from_dict({**curve.to_dict(), "listed": 0})

@@ -113,13 +113,13 @@ def compose(*curves: TradeOff, counts: Any = None) -> ComposedTradeOff:
         rule = f"have one element for each of the {len(curves)} curves; it has {repeated.size}"
         invalid("counts", rule)
     times = np.broadcast_to(repeated, len(curves)).tolist()
-    parts = list(_flat(curves, times))
+    parts = list(_flat(curves, times))  # a sample without noise states its worlds still
     if len({one.symmetric for one, _ in parts if isinstance(one, SubsampledTradeOff)}) > 1:
         rule = (
             "be samples with symmetric=True (one row replaces another), or without (a row is added)"
         )
         invalid("curves", rule, remedy="Worlds of different neighbours do not compose: restate one")
-    return _merged(parts)
+    return _merged([(curve._composable(), count) for curve, count in parts])
 
 
 def _flat(curves: Sequence[TradeOff], counts: Sequence[int]) -> Iterator[tuple[TradeOff, int]]:
@@ -127,7 +127,7 @@ def _flat(curves: Sequence[TradeOff], counts: Sequence[int]) -> Iterator[tuple[T
         if isinstance(curve, ComposedTradeOff):
             yield from _flat(curve.curves, [count * m for m in curve.counts])
         else:
-            yield curve._composable(), count
+            yield curve, count
 
 
 def _merged(parts: list[tuple[TradeOff, int]]) -> ComposedTradeOff:

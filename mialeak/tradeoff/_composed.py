@@ -207,6 +207,7 @@ class ComposedTradeOff(TradeOff):
             "advantage": float(self.advantage),
             "curves": [curve.to_dict() for curve in self.curves],
             "counts": list(self.counts),
+            "listed": self._listed,
             "method": self.method,
             "error": self.error,
             "kind": self.kind,

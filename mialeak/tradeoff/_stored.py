@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from typing import Any, get_args
 
 import numpy as np
 
-from mialeak._arrays import FloatArray, as_choice, as_floats, invalid, listed
+from mialeak._arrays import FloatArray, as_choice, as_count, as_floats, invalid, listed
 from mialeak._results import Kind
 from mialeak.tradeoff._base import TradeOff
 from mialeak.tradeoff._compose import compose
@@ -106,7 +107,10 @@ def _composed(content: Mapping[str, Any], name: str, depth: int) -> TradeOff:
     if not isinstance(curves, (list, tuple)):
         invalid(f"curves of {name}", f"be a list, not {type(curves).__name__}", error=TypeError)
     parts = [_curve(each, f"curve {k} of {name}", depth) for k, each in enumerate(curves, 1)]
-    return compose(*parts, counts=_field(content, "counts", name))
+    made = compose(*parts, counts=_field(content, "counts", name))
+    # Releases that were listed as one curve before: their rounding errors add up.
+    releases = as_count(content.get("listed", 1), f"listed of {name}", least=1)
+    return replace(made, _listed=max(made._listed, releases))
 
 
 _READERS: dict[str, Callable[[Mapping[str, Any], str, int], TradeOff]] = {
