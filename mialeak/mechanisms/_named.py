@@ -85,9 +85,9 @@ def protection(
     --------
     >>> from mialeak.mechanisms import protection
     >>> protection("round:5")
-    Round(5)
+    Round(base=5)
     >>> protection("suppress:7 + round:5")
-    Pipeline(Suppress(7), Round(5))
+    Pipeline(Suppress(below=7, zeros_shown=False), Round(base=5))
     """
     steps = text.split("+") if isinstance(text, str) and not text.startswith("pram:") else [text]
     made = [_step(step, text, names, argument) for step in steps]
