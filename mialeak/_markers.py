@@ -18,12 +18,14 @@ from mialeak._labels import WORDS_OF_TOTALS
 __all__ = [
     "MARKERS",
     "MARKING_NUMBERS",
+    "cautions_of_blank_rows",
     "cautions_of_lines",
     "cautions_of_names",
     "cautions_of_spellings",
     "check_markers",
     "lone_markers",
     "marker_cautions",
+    "number_of_blank_rows",
     "rows_of_column",
 ]
 
@@ -78,6 +80,7 @@ MARKING_NUMBERS = (*sorted(_BELOW), *sorted(_ABOVE), *sorted(_OF_PROGRAMS))
 #: Numbers that mark a missing value nearer to the others, if they are the largest or the smallest
 #: and occur in several rows: those above, and 77, 88, 777, ...
 _REPEATED = _ABOVE | {float(digit * (10**k - 1) // 9) for digit in (7, 8) for k in range(2, 11)}
+#: These, and the numbers below 0.
 _CODES = _REPEATED | _BELOW
 #: By what factor they are further from the others than these from one another: the second factor
 #: suffices, and the first if they are more frequent than the next value.
@@ -159,6 +162,33 @@ def cautions_of_lines(factors: dict[Any, Factor], *, of_persons: bool = True) ->
             "take it out of the file."
         )
     return cautions
+
+
+def number_of_blank_rows(columns: Sequence[npt.NDArray[np.integer[Any]]]) -> int:
+    """How many rows have no value in any of several columns, as blank lines of a spreadsheet do.
+
+    0 if they may be persons of whom nothing is known: where they are neither the last rows nor more
+    than half of those without some value.  `columns` are the codes of each, -1 for no value.
+    """
+    absent = [codes < 0 for codes in columns]
+    if len(absent) < 2:
+        return 0
+    blank = np.logical_and.reduce(absent)
+    number = int(np.count_nonzero(blank))
+    if number < 2 or number == blank.size:
+        return 0
+    is_last = bool(blank[-number:].all())
+    return number if is_last or 2 * number > np.count_nonzero(np.logical_or.reduce(absent)) else 0
+
+
+def cautions_of_blank_rows(number: int) -> list[str]:
+    """A caution for so many rows without any value, where these are a further category."""
+    if not number:
+        return []
+    return [
+        f"{number:,} rows have no value in any column, as blank lines of a spreadsheet do, and "
+        "count as persons. If nobody is meant, take these lines out of the file."
+    ]
 
 
 def cautions_of_names(factors: Mapping[Any, Factor]) -> list[str]:

@@ -27,7 +27,7 @@ from mialeak.auditing._checks import (
     require_direction,
     verdict_on,
 )
-from mialeak.auditing._copies import refuse_copies, refuse_repeats, refuse_resampled
+from mialeak.auditing._copies import check_resampled, refuse_copies, refuse_repeats
 from mialeak.auditing._documents import (
     audit_columns,
     audit_document,
@@ -400,7 +400,7 @@ def audit(
     series = refuse_orders(in_scores, out_scores)
     if not allow_reversed:
         require_direction(order, higher_is_member=higher_is_member)
-    refuse_resampled(order)
+    copies = check_resampled(order)
     evidence = Evidence(order, 1.0 - level, direction, method)
     return AuditResult(
         epsilon_lower=evidence.epsilon(delta),
@@ -411,7 +411,7 @@ def audit(
         n_in=order.inside.size,
         n_out=order.outside.size,
         claimed_epsilon=claim,
-        _cautions=cautions_of(order, *series),
+        _cautions=[*copies, *cautions_of(order, *series)],
         _order=order,
         _evidence=evidence,
     )

@@ -5,14 +5,11 @@ from __future__ import annotations
 from typing import NoReturn
 
 import numpy as np
-import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, invalid
 from mialeak._numerics.order import IntArray, Order
 
-__all__ = ["caution_of_copies", "refuse_copies", "refuse_repeats", "refuse_resampled"]
-
-BoolArray = npt.NDArray[np.bool_]
+__all__ = ["check_resampled", "refuse_copies", "refuse_repeats"]
 
 #: Scores that are copies by chance are refused with about this probability at most.
 _CHANCE = 1e-6
@@ -75,8 +72,12 @@ def refuse_repeats(order: Order, names: tuple[str, str] = ("in_scores", "out_sco
             invalid(name, rule, remedy="Pass the score of each run, or of each canary, once")
 
 
-def refuse_resampled(order: Order, names: tuple[str, str] = ("in_scores", "out_scores")) -> None:
+def check_resampled(
+    order: Order, names: tuple[str, str] = ("in_scores", "out_scores")
+) -> list[str]:
     """Refuse scores drawn again from a smaller number: a join, or a bootstrap.
+
+    Where the worlds are apart, as those of a strong attack are too, a caution instead.
 
     Equal scores then never occur in both worlds, though values of members lie below values of
     others.  Where members are the more probable the larger a value is, a value with a scores, all
@@ -84,22 +85,18 @@ def refuse_resampled(order: Order, names: tuple[str, str] = ("in_scores", "out_s
     at most; the k values that occur several times have 2^k patterns of worlds.
     """
     values, counts, members = _repeated(order)
-    if _copied(values, counts, members) and _falls(members).sum() > 1:
-        _refuse_joined(counts, members, names)
     if not values.size or ((members > 0) & (members < counts)).any():
-        return
-    falls = _falls(members)  # no value is in two of them
+        return []
+    falls = (members[:-1] > 0) & (members[1:] == 0)  # no value is in two of them
+    is_copied = _copied(values, counts, members)
+    if is_copied and falls.sum() > 1:
+        _refuse_joined(counts, members, names)
     a, b = counts[:-1][falls], counts[1:][falls]
     surprise = float(np.sum(a * np.log1p(b / a) + b * np.log1p(a / b)))
     # A perfect attack that points the other way has one fall.
     if falls.sum() > 1 and surprise - values.size * np.log(2.0) >= -np.log(_CHANCE):
         _refuse_joined(counts, members, names)
-
-
-def caution_of_copies(order: Order) -> list[str]:
-    """A caution of the same where the worlds are apart, as those of a strong attack are too."""
-    values, counts, members = _repeated(order)
-    if not _copied(values, counts, members):
+    if not is_copied:
         return []
     return [
         f"{values.size:,} scores of many digits occur several times, {counts.sum():,} in all, each "
@@ -120,18 +117,13 @@ def _repeated(order: Order) -> tuple[FloatArray, IntArray, IntArray]:
     return values, counts, members
 
 
-def _falls(members: IntArray) -> BoolArray:
-    """Where values of the world *in* stand below those of the other."""
-    return np.asarray((members[:-1] > 0) & (members[1:] == 0))
-
-
 def _copied(values: FloatArray, counts: IntArray, members: IntArray) -> bool:
-    """Whether scores that are not rounded occur again, each in one world, of both worlds.
+    """Whether scores that are not rounded occur again, of both worlds; each is in one of these.
 
     A score of all digits that is continuous occurs once.  One that is not, such as the logarithm of
     a rank, has members and others at a value, except where the attack is right throughout.
     """
-    if counts.sum() - counts.size < _REPEATS or ((members > 0) & (members < counts)).any():
+    if counts.sum() - counts.size < _REPEATS:
         return False
     mantissas = np.ldexp(np.frexp(values)[0], _BITS)
     with np.errstate(invalid="ignore"):  # infinite ones have no digits

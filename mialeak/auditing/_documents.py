@@ -9,7 +9,6 @@ import numpy as np
 from mialeak._report.document import Document, Notes, Section, Table
 from mialeak._report.report import Panel, display
 from mialeak._report.text import at_least, at_most, number, printable
-from mialeak.auditing._copies import caution_of_copies
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -135,7 +134,6 @@ def cautions_of(order: Order, *series: FloatArray) -> list[str]:
     if inside[0] > outside[-1]:
         apart = float(inside[0] - outside[-1])
         cautions += [_APART] * (apart > max(spread(inside), spread(outside)))
-    cautions += caution_of_copies(order)
     for scores in series:
         if (
             _is_sorted(scores[:_SORTED_LEAST])

@@ -26,7 +26,7 @@ from mialeak.auditing._checks import (
     verdict_on,
     warn_of_order,
 )
-from mialeak.auditing._copies import refuse_repeats, refuse_resampled
+from mialeak.auditing._copies import check_resampled, refuse_repeats
 from mialeak.auditing._documents import (
     PUT_IN_ONCE,
     cautions_of,
@@ -313,7 +313,7 @@ def one_run_audit(
     refuse_repeated_coins(flags)
     if not allow_reversed:
         require_direction(order, higher_is_member=higher_is_member, one_run=True)
-    refuse_resampled(order, ("scores", "scores"))
+    copies = check_resampled(order, ("scores", "scores"))
     if not higher_is_member:
         values = -values
     below = members_below(values, flags, rng)
@@ -336,7 +336,7 @@ def one_run_audit(
         claimed_epsilon=claim,
         p_value=p_value,
         _members=int(below[size]),
-        _cautions=cautions_of(order),
+        _cautions=[*copies, *cautions_of(order)],
         _choices=choices,
         _right=counts,
     )

@@ -70,8 +70,8 @@ _MEAN_WORDS = {"mean", "means", "avg", "average", "averages", "median", "mittel"
 _ALLELE = "[ACGTBIDN0-9.-]"
 _GENOTYPE = re.compile(rf"{_ALLELE}[/| ]{_ALLELE}(:.*)?|[ACGTBIDN0.-]{{2}}|[012]")
 _HOMOZYGOTE = re.compile(r"([ACGTBID])[/| ]?\1|(\d)[/| ]\2(:.*)?|[02]")
-#: Two alleles by any names, such as REF/ALT or 17/18, or by the case of a letter, such as Mm; and
-#: the word for two that differ.
+#: Two alleles by any names, such as REF/ALT or 17/18; the word for two that differ; and counts of
+#: an allele, written as text.
 _PAIR = re.compile(r"([^/|:]{1,12})[/|:]([^/|:]{1,12})")
 _HETEROZYGOUS = re.compile(r"het(erozygo(us|te))?\b", re.IGNORECASE)
 _COUNTS_AS_TEXT = set("012")

@@ -83,10 +83,11 @@ def _answer(report: MeanReport) -> str:
         rows = f"{report.rows_used:,} rows drawn from {rows}"
     if report.people is not None:
         rows += f", a sample of {report.people:,} people"
-    noise = f", with noise of {report.noise_std:g} standard deviations on each" * bool(
-        report.noise_std
-    )
-    noise += "," * bool(noise or report.people is not None)
+    noise = ""
+    if report.noise_std:
+        noise = f", with noise of {report.noise_std:g} standard deviations on each"
+    if noise or report.people is not None:
+        noise += ","
     known = "the population"
     if report.panel is not None:
         known = f"the population by a sample of {report.panel:,} rows"

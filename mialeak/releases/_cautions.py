@@ -13,7 +13,13 @@ from mialeak._arrays import listed
 from mialeak._columns import Factor, each_factor, numeric_levels
 from mialeak._fields import is_number
 from mialeak._labels import NAMES_OF_PERIODS, is_count_name, is_person_name, is_weight, word_of
-from mialeak._markers import cautions_of_lines, cautions_of_spellings, marker_cautions
+from mialeak._markers import (
+    cautions_of_blank_rows,
+    cautions_of_lines,
+    cautions_of_spellings,
+    marker_cautions,
+    number_of_blank_rows,
+)
 from mialeak._samples import (
     LEVEL,
     groups_of_rows,
@@ -143,14 +149,7 @@ def _of_rows(people: People, used: Sequence[Any]) -> list[str]:
     cautions = []
     factors = {name: _factor(people, name) for name in people.names[:_MOST_COLUMNS]}
     columns = {name: factor.codes.astype(np.int64) for name, factor in factors.items()}
-    blank = np.logical_and.reduce([codes < 0 for codes in columns.values()])
-    number = int(np.count_nonzero(blank))
-    if 1 < number < blank.size and len(columns) > 1 and blank[-number:].all():
-        cautions.append(
-            f"The last {number:,} rows have no value in any column, as blank lines of a "
-            "spreadsheet do, and count as persons. If nobody is meant, take these lines out of the "
-            "file."
-        )
+    cautions += cautions_of_blank_rows(number_of_blank_rows(list(columns.values())))
     of_persons, others = groups_of_rows(factors)
     numbers, households = number_persons(factors), numbers_within(factors).values()
     for name, codes in columns.items():

@@ -271,7 +271,7 @@ def check_rows_are_persons(factors: dict[Any, Factor]) -> None:
     if counted is not None:
         refuse_counted(counted)
     for name, factor in factors.items():
-        if _sums_towhole_count(factor):
+        if _sums_to_whole(factor):
             others = [codes_of(other) for key, other in factors.items() if key != name]
             if len(count_cells(others, rows).counts) >= NEARLY_ALL * rows:
                 _refuse_shares(name)
@@ -397,7 +397,7 @@ def numbers_of(factor: Factor) -> npt.NDArray[np.float64] | None:
     return np.array(values, np.float64) if all(map(is_number, values)) else None
 
 
-def _sums_towhole_count(factor: Factor) -> bool:
+def _sums_to_whole(factor: Factor) -> bool:
     """Whether the values are shares: fractions of at least 0 that sum to 1, or to 100."""
     if len(factor.codes) > _MOST_SHARES or factor.n_missing:
         return False

@@ -32,6 +32,7 @@ from mialeak.tables._register_cautions import (
     cautions_of_drawn_groups,
     cautions_of_people,
     cautions_of_uncounted_shares,
+    uncounted_of_both,
 )
 from mialeak.tables._register_report import (
     PanelReport,
@@ -202,12 +203,12 @@ def population_report(
     else:
         cautions += _of("register", cautions_of_sums(categories, register))
     of_rows = (row_cells >= 0) * (1 if persons_of_rows is None else persons_of_rows)
-    uncounted = [name for name in names_of(population) if name not in (*values, counts)]
-    of_sample = (table, of_rows, population, persons, uncounted, missing)
-    cautions += cautions_of_drawn_groups(*of_sample)
+    names = [name for name in names_of(population) if name not in (*values, counts)]
+    uncounted = list(uncounted_of_both(table, of_rows, population, persons, names, missing))
+    cautions += cautions_of_drawn_groups(uncounted)
     if strata is None:
         cautions += cautions_of_sample(categories, register, shown)
-        return report, cautions + cautions_of_uncounted_shares(*of_sample)
+        return report, cautions + cautions_of_uncounted_shares(uncounted)
     return report, cautions + cautions_of_strata(strata, categories, register, shown)
 
 

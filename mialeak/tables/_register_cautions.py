@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -15,9 +15,23 @@ from mialeak._labels import is_count_name, is_person_name, names_of
 from mialeak._samples import LEVEL, shares_differ
 from mialeak.tables._sources import Source, beginning
 
-__all__ = ["cautions_of_drawn_groups", "cautions_of_people", "cautions_of_uncounted_shares"]
+__all__ = [
+    "cautions_of_drawn_groups",
+    "cautions_of_people",
+    "cautions_of_uncounted_shares",
+    "uncounted_of_both",
+]
 
 IntArray = npt.NDArray[np.int64]
+
+
+class Uncounted(NamedTuple):
+    """A column that is not counted: its name, and the persons of each value in both tables."""
+
+    name: Any
+    drawn: IntArray
+    whole: IntArray
+
 
 #: Fewest groups that were drawn, and that were not.
 _FEWEST_GROUPS = 5
@@ -38,23 +52,11 @@ def cautions_of_people(register: Any) -> list[str]:
     return []
 
 
-def cautions_of_uncounted_shares(
-    table: Any,
-    rows: IntArray,
-    register: Any,
-    people: IntArray | None,
-    uncounted: Sequence[Any],
-    missing: Any,
-) -> list[str]:
-    """A caution if the table is no random sample of the register by columns that are left out.
-
-    `rows` are the persons of each row of the table, 0 for one that does not count, and `people`
-    those of each row of the register, None for one each; `uncounted` are columns of it.  A column
-    whose values are written in another way in one of the two is left out.
-    """
+def cautions_of_uncounted_shares(uncounted: Sequence[Uncounted]) -> list[str]:
+    """A caution if the table is no random sample of the register by columns that are left out."""
     differing = [
         name
-        for name, drawn, whole in _uncounted(table, rows, register, people, uncounted, missing)
+        for name, drawn, whole in uncounted
         if shares_differ(drawn, whole) and not _are_whole(drawn, whole)
     ]
     if not differing:
@@ -69,19 +71,9 @@ def cautions_of_uncounted_shares(
     ]
 
 
-def cautions_of_drawn_groups(
-    table: Any,
-    rows: IntArray,
-    register: Any,
-    people: IntArray | None,
-    uncounted: Sequence[Any],
-    missing: Any,
-) -> list[str]:
-    """A caution if the table holds all or none of the people of each value of such a column.
-
-    The arguments are those of :func:`cautions_of_uncounted_shares`.
-    """
-    for name, drawn, whole in _uncounted(table, rows, register, people, uncounted, missing):
+def cautions_of_drawn_groups(uncounted: Sequence[Uncounted]) -> list[str]:
+    """A caution if the table holds all or none of the people of each value of such a column."""
+    for name, drawn, whole in uncounted:
         if _are_whole(drawn, whole):
             groups = f"{np.count_nonzero(drawn):,} of {np.count_nonzero(whole):,}"
             return [
@@ -94,25 +86,30 @@ def cautions_of_drawn_groups(
     return []
 
 
-def _uncounted(
+def uncounted_of_both(
     table: Any,
     rows: IntArray,
     register: Any,
     people: IntArray | None,
-    uncounted: Sequence[Any],
+    names: Sequence[Any],
     missing: Any,
-) -> Iterator[tuple[Any, IntArray, IntArray]]:
-    """The columns that both tables have, and the persons of each value in the two."""
+) -> Iterator[Uncounted]:
+    """Yield the columns that table and register have and neither counts.
+
+    `rows` are the persons of each row of the table, 0 for one that is not counted; `people` those
+    of each row of the register, None for one each; `names` are columns of it.  A column whose
+    values are written in another way in one of the two is left out.
+    """
     if isinstance(table, Source) or (isinstance(register, Source) and people is not None):
         return
-    for name in uncounted:
+    for name in names:
         if name not in names_of(table) or is_count_name(name):
             continue
         for factor in factor_if_plain(table, name, missing):
             for other, weights in _column(register, name, missing):
                 of_both = _persons(factor, rows, other, weights if people is None else people)
                 if of_both is not None:
-                    yield name, *of_both
+                    yield Uncounted(name, *of_both)
 
 
 def _are_whole(drawn: IntArray, whole: IntArray) -> bool:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Hashable, Mapping
 from typing import Any, NoReturn
 
 import numpy as np
@@ -11,6 +11,7 @@ import numpy.typing as npt
 from mialeak._arrays import invalid, listed, unsupported
 from mialeak._columns import Factor, choose_columns, each_factor, factor_if_plain, near
 from mialeak._labels import is_count_name, is_weight, names_of
+from mialeak._markers import number_of_blank_rows
 from mialeak.tables._cautions import is_share
 from mialeak.tables._cells import Cells, codes_of, count_cells, keep_rows_of_levels, summed
 from mialeak.tables._counts import (
@@ -28,7 +29,6 @@ __all__ = [
     "all_columns",
     "as_asked",
     "blank_rows",
-    "cautions_of_blank_rows",
     "cells_of",
     "counts_of_rows",
     "kept_cells",
@@ -178,33 +178,9 @@ def with_omitted(frame: Any, chosen: Mapping[Any, Factor]) -> Mapping[Any, Facto
 
 
 def blank_rows(frame: Any, chosen: Mapping[Any, Factor]) -> int:
-    """How many rows of a table have no value in any column, as blank lines of a spreadsheet do.
-
-    0 if they may be persons of whom nothing is known: in a table of one column, or where they are
-    not the last rows and fewer than half of those without some value.
-    """
+    """How many rows of a table have no value in any column, chosen or not."""
     columns = {} if isinstance(frame, Source) else with_omitted(frame, chosen)
-    return _blank(list(columns.values())) if len(columns) > 1 else 0
-
-
-def _blank(columns: Sequence[Factor]) -> int:
-    absent = [each.codes < 0 for each in columns]
-    blank = np.logical_and.reduce(absent)
-    number = int(np.count_nonzero(blank))
-    if number < 2 or number == blank.size:
-        return 0
-    is_last = bool(blank[-number:].all())
-    return number if is_last or 2 * number > np.count_nonzero(np.logical_or.reduce(absent)) else 0
-
-
-def cautions_of_blank_rows(blank: int) -> list[str]:
-    """A caution for rows without any value, where these are counted as a further category."""
-    if not blank:
-        return []
-    return [
-        f"{blank:,} rows have no value in any column, as blank lines of a spreadsheet do, and "
-        "count as persons. If nobody is meant, take these lines out of the file."
-    ]
+    return number_of_blank_rows([each.codes for each in columns.values()])
 
 
 def _begins_with_cells(frame: Any, chosen: Mapping[Any, Factor]) -> bool:
@@ -291,7 +267,8 @@ def _refuse_missing(factors: dict[Any, Factor], persons: IntArray | None) -> NoR
     counts = [(name, persons_in(each, persons)) for name, each in absent if each.any()]
     where = listed(counts, show=lambda each: f"{each[1]:,} in column {each[0]!r}")
     remedy = "Pass na='category' to count missing as a value, or na='drop' to leave such rows out"
-    blank = _blank(list(factors.values())) if persons is None and len(factors) > 1 else 0
+    codes = [each.codes for each in factors.values()]
+    blank = number_of_blank_rows(codes) if persons is None else 0
     if blank:
         remedy = (
             f"{blank:,} rows have no value in any column, as blank lines of a spreadsheet do: take "

@@ -45,13 +45,13 @@ _LEAST_BATCH = 8
 class Metric:
     """The mean of a reference, and products of rows that deviate from it."""
 
-    def __init__(self, reference: StreamingCovariance):
+    def __init__(self, reference: StreamingCovariance, labels: Any = None):
         self.mean = reference.mean_
         #: What is taken from a target: its row replaces a fresh one, which has this mean.
         self.centre = self.mean
         self.columns = self.mean.size
         #: The names of the columns, where the reference was fitted to some.
-        self._labels: Any = None
+        self._labels = labels
         self._factor = reference.whitening_
         self._factor.squared(np.zeros((0, self.columns)))  # a singular one refuses
 
@@ -81,8 +81,8 @@ class Metric:
 class AddedMetric(Metric):
     """Of rows that are added to a Poisson batch: ``S = C + mu mu^T``, and targets not centred."""
 
-    def __init__(self, reference: StreamingCovariance):
-        super().__init__(reference)
+    def __init__(self, reference: StreamingCovariance, labels: Any = None):
+        super().__init__(reference, labels)
         self.centre = np.zeros(self.columns)
         self._solved_mean = super().solve(self.mean[None])[0]
         self._share = 1.0 / (1.0 + float(self.mean @ self._solved_mean))
@@ -112,9 +112,7 @@ def metric_of(reference: Any, variance: float = 0.0, *, added: bool = False) -> 
         parameters = reference.get_params()
         parameters["ridge"] += variance
         reference = StreamingCovariance(**parameters).merge(reference)
-    metric = AddedMetric(reference) if added else Metric(reference)
-    metric._labels = labels
-    return metric
+    return (AddedMetric if added else Metric)(reference, labels)
 
 
 class LayerPlan:
