@@ -1,9 +1,10 @@
-"""Values that usually mark a missing one, such as "?", "NA" or -9, and rows that are no persons."""
+"""Values that usually mark a missing one, such as "?", "NA" or -9; values that are spelt twice."""
 
 from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -13,23 +14,21 @@ import numpy.typing as npt
 from mialeak._arrays import invalid, listed
 from mialeak._columns import Factor, numeric_levels, without_markers
 from mialeak._fields import as_numbers, is_number
-from mialeak._labels import WORDS_OF_TOTALS
 
 __all__ = [
     "MARKERS",
     "MARKING_NUMBERS",
-    "cautions_of_blank_rows",
-    "cautions_of_lines",
-    "cautions_of_names",
     "cautions_of_spellings",
     "check_markers",
     "lone_markers",
     "marker_cautions",
-    "number_of_blank_rows",
     "rows_of_column",
 ]
 
 IntArray = npt.NDArray[np.int64]
+
+#: Fewest columns whose marks one row holds, which is then no person.
+_MANY = 5
 
 #: What marks a missing value in files, in small letters.
 MARKERS = frozenset(
@@ -91,13 +90,6 @@ _OFTEN = 3
 _APART = 0.25
 #: Numbers of nines that mark a missing value among the others too, and in how many rows at least.
 _NINES, _FEWEST_SPIKE = tuple(10.0**length - 1.0 for length in range(3, 11)), 10
-#: Most rows at the start that are looked at for lines of a header, less one, and rows of a table in
-#: which text in two of them is no coincidence.
-_MOST_HEADERS, _FEWEST_LINES = 4, 20
-#: The largest share of the rows that repeat the names of the columns, one for each file.
-_REPEATED_NAMES = 0.25
-#: What begins a line of remarks in the languages of statistical offices.
-_SOURCE = re.compile(r"(sources?|notes?|kilde|källa|quelle|fuente|fonte|bron|anmerkung)\s*:")
 #: The largest share of -1 that marks a missing value beside 0 and 1: more are a third value.
 _RARE = 0.05
 #: A whole number, of which zeros before and after it are a matter of spelling.
@@ -127,90 +119,12 @@ def marker_cautions(factors: dict[Any, Factor], weights: IntArray | None = None)
         for value, rows in lone_markers(factor, weights):
             met.setdefault(value, []).append((name, rows))
     _drop_codes_of_three(met, factors, weights)
-    return [
+    of_one_row = [] if weights is not None else _of_one_row(met, factors)
+    return of_one_row + [
         f"{value!r} is counted as a value like any other, "
         f"{listed(places, show=lambda place: rows_of_column(*place))}. "
         f"If it marks a missing value, pass missing=[{str(value)!r}]."
         for value, places in met.items()
-    ]
-
-
-def cautions_of_lines(factors: dict[Any, Factor], *, of_persons: bool = True) -> list[str]:
-    """Sentences for blank fields that repeat the value above, and for lines that are no persons.
-
-    The latter, where each row is one person (`of_persons`): a line of units, a total or a source.
-    """
-    cautions = [
-        f"In column {name!r} {factor.n_missing:,} of {len(factor.codes):,} rows have no value, and "
-        "the others all differ, as where one cell stands for all rows below it (merged cells, the "
-        "index of a pivot table). If so, write the value into each row."
-        for name, factor in factors.items()
-        if _has_merged_cells(factor)
-    ]
-    cautions += cautions_of_names(factors) if of_persons else []
-    headers = _header_lines(factors) if of_persons else 0
-    if headers:
-        cautions.append(
-            f"Rows 0 and {headers - 1}, the first, seem to be no persons but lines of a header: "
-            "they hold text where all others hold numbers. If so, take them out of the file."
-        )
-    for row in _lines(factors) if of_persons and not headers else ():
-        which = "the first" if row == 0 else "the last"
-        cautions.append(
-            f"Row {row:,}, {which}, seems to be no person but a line of units, a total or a source "
-            f"(column {next(name for name in factors if _is_line(factors[name], row))!r}). If so, "
-            "take it out of the file."
-        )
-    return cautions
-
-
-def number_of_blank_rows(columns: Sequence[npt.NDArray[np.integer[Any]]]) -> int:
-    """How many rows have no value in any of several columns, as blank lines of a spreadsheet do.
-
-    0 if they may be persons of whom nothing is known: where they are neither the last rows nor more
-    than half of those without some value.  `columns` are the codes of each, -1 for no value.
-    """
-    absent = [codes < 0 for codes in columns]
-    if len(absent) < 2:
-        return 0
-    blank = np.logical_and.reduce(absent)
-    number = int(np.count_nonzero(blank))
-    if number < 2 or number == blank.size:
-        return 0
-    is_last = bool(blank[-number:].all())
-    return number if is_last or 2 * number > np.count_nonzero(np.logical_or.reduce(absent)) else 0
-
-
-def cautions_of_blank_rows(number: int) -> list[str]:
-    """A caution for so many rows without any value, where these are a further category."""
-    if not number:
-        return []
-    return [
-        f"{number:,} rows have no value in any column, as blank lines of a spreadsheet do, and "
-        "count as persons. If nobody is meant, take these lines out of the file."
-    ]
-
-
-def cautions_of_names(factors: Mapping[Any, Factor]) -> list[str]:
-    """A caution for rows that repeat the names of the columns, as where files were joined."""
-    rows = None
-    for name, factor in sorted(factors.items(), key=lambda each: len(each[1].levels)):
-        if isinstance(factor.levels, range) or np.count_nonzero(factor.rows_of_level) < 2:
-            return []
-        if isinstance(factor.levels, np.ndarray) and factor.levels.dtype.kind in "iufbmM":
-            return []
-        codes = (code for code in range(len(factor.levels)) if factor.value(code) == str(name))
-        held = factor.codes == next(codes, len(factor.levels))
-        if not held.any() or (rows is not None and (held != rows).any()):
-            return []
-        rows = held
-    # A value of one column may have its name.
-    if rows is None or len(factors) < 2 or np.count_nonzero(rows) > _REPEATED_NAMES * rows.size:
-        return []
-    places = [f"{row:,}" for row in np.flatnonzero(rows).tolist()]
-    return [
-        f"Row {listed(places, show=str)} repeats the names of the columns, as where files were "
-        "joined, and is counted as a person. Take it out, and see that nobody is in two files."
     ]
 
 
@@ -280,67 +194,32 @@ def _abbreviated(values: Mapping[int, Any]) -> tuple[int, ...]:
     return (next(iter(letters)), begun[0][0]) if all(len(each) == 1 for each in begun) else ()
 
 
-def _has_merged_cells(factor: Factor) -> bool:
-    """Whether a value stands in the first row of its block, and all others of the block are blank.
-
-    All values then differ, and at least as many rows have none.
-    """
-    rows = len(factor.codes)
-    if rows < 4 or not rows / 2 <= factor.n_missing <= rows - 2:
-        return False
-    shown = factor.codes[factor.codes >= 0]
-    return bool(factor.codes[0] >= 0 and np.unique(shown).size == shown.size)
-
-
-def _lines(factors: dict[Any, Factor]) -> list[int]:
-    """The first and the last row, where they are no persons."""
-    rows = len(next(iter(factors.values())).codes)
-    if rows < 4:
+def _of_one_row(met: dict[Any, list[tuple[Any, int]]], factors: dict[Any, Factor]) -> list[str]:
+    """One caution in place of many, where a single row holds the marks of many columns."""
+    places = [(value, name) for value, held in met.items() for name, rows in held if rows == 1]
+    if len(places) < _MANY:
         return []
-    return [row for row in (0, rows - 1) if any(_is_line(each, row) for each in factors.values())]
+    row_of = {place: _row_of(factors[place[1]], place[0]) for place in places}
+    row, columns = Counter(row_of.values()).most_common(1)[0]
+    if columns < _MANY:
+        return []
+    for value in list(met):
+        met[value] = [place for place in met[value] if row_of.get((value, place[0])) != row]
+        if not met[value]:
+            del met[value]
+    value, name = next(place for place, of in row_of.items() if of == row)
+    return [
+        f"Row {row:,} holds a number far from all others in {columns:,} columns, as {value!r} in "
+        f"column {name!r}: it seems to be no person but a line of positions, totals or codes. If "
+        "so, take it out of the file."
+    ]
 
 
-def _header_lines(factors: dict[Any, Factor]) -> int:
-    """How many rows at the start hold text, each another, in each column of numbers: 2, 3 or 0."""
-    numbers_of_lines = set()
-    for factor in factors.values():
-        rows = len(factor.codes)
-        if rows < _FEWEST_LINES or isinstance(factor.levels, range | np.ndarray):
-            continue
-        first = factor.codes[:_MOST_HEADERS].tolist()
-        texts = [code >= 0 and _is_text_of(factor, code) for code in first]
-        lines = texts.index(False) if False in texts else _MOST_HEADERS + 1
-        if not 2 <= lines <= _MOST_HEADERS - 1:
-            continue
-        others = np.unique(factor.codes[lines:])
-        numbers = [code < 0 or is_number(str(factor.value(code))) for code in others.tolist()]
-        if all(numbers):
-            numbers_of_lines.add(lines)
-    return numbers_of_lines.pop() if len(numbers_of_lines) == 1 else 0
-
-
-def _is_text_of(factor: Factor, code: int) -> bool:
-    """Whether one row alone has the value, and it is text and no mark of a missing one."""
-    value = factor.value(code)
-    if not isinstance(value, str) or np.count_nonzero(factor.codes == code) > 1:
-        return False
-    word = value.strip().lower()
-    return word not in MARKERS and not is_number(word)
-
-
-def _is_line(factor: Factor, row: int) -> bool:
-    """Whether no other row has the value of the row, a word for totals or one among numbers."""
-    code = int(factor.codes[row])
-    value = factor.value(code)
-    if not isinstance(value, str) or np.count_nonzero(factor.codes == code) > 1:
-        return False
-    word = value.strip().lower()
-    if word in WORDS_OF_TOTALS or _SOURCE.match(word):
-        return True
-    if word in MARKERS or any(letter.isdigit() for letter in word):  # such as "90 and over"
-        return False
-    others = np.unique(factor.codes[(factor.codes >= 0) & (factor.codes != code)]).tolist()
-    return len(others) > 1 and all(is_number(str(factor.value(other))) for other in others)
+def _row_of(factor: Factor, value: Any) -> int:
+    """The row that alone holds a value."""
+    alone = np.flatnonzero(factor.rows_of_level == 1).tolist()
+    code = next(code for code in alone if factor.value(code) == value)
+    return int(np.flatnonzero(factor.codes == code)[0])
 
 
 def _drop_codes_of_three(

@@ -52,7 +52,7 @@ ROWS = [
     {"populations", "special", "tradeoff", "_config"},
     {"_numerics", "_report"},
     {"_files"},
-    {"_blocks", "_markers", "_moments", "_results", "_samples"},
+    {"_blocks", "_lines", "_markers", "_moments", "_results", "_samples"},
     {"_counts", "_labels"},
     {"_arrays", "_columns", "_fields", "_version", "datasets"},
     {"_kernels"},

@@ -121,6 +121,7 @@ CLEAN = [
     "_counts",
     "_files",
     "_labels",
+    "_lines",
     "_markers",
     "_moments",
     "_numerics",

@@ -75,3 +75,17 @@ def test_the_least_of_many_measures_is_no_code():
     degrees[:4], balances[:4] = -9.0, -99.0
     people = pd.DataFrame({"degrees": degrees, "balance": balances})
     assert not mean_leakage(people).cautions
+
+
+@pytest.mark.parametrize("place", [0, 300])
+def test_a_row_with_marks_in_many_columns_has_one_caution(place):
+    """Positions of sites in the first row, or numbers of alleles in the last."""
+    rng = np.random.default_rng(6)
+    sites = pd.DataFrame(rng.binomial(2, 0.3, (300, 40)).astype(float)).add_prefix("rs")
+    assert not mean_leakage(sites).cautions
+    positions = pd.DataFrame([np.arange(1000.0, 1040.0)], columns=sites.columns)
+    pieces = [positions, sites] if place == 0 else [sites, positions]
+    cautions = mean_leakage(pd.concat(pieces, ignore_index=True)).cautions
+    (caution,) = (each for each in cautions if "far from all others" in each)
+    assert caution.startswith(f"Row {place} holds a number far from all others in 40 columns")
+    assert not any("is counted as a value like any other" in each for each in cautions)

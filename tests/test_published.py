@@ -398,6 +398,21 @@ def test_frequencies_of_alleles_that_targets_do_not_count_are_refused(
     assert says in str(caught.value)
 
 
+@pytest.mark.parametrize("targets", [1, 5])
+def test_frequencies_of_the_rarer_alleles_are_noticed_beside_few_targets(drawn, tmp_path, targets):
+    table = write_raw(tmp_path / "t.raw", drawn[-targets:])
+    copies, alleles = drawn[:300].sum(axis=0), np.full(500, 600)
+    rarer = write_afreq(tmp_path / "m.afreq", np.minimum(copies, 600 - copies), alleles)
+    (caution,) = mean_leakage(table, published=rarer).cautions
+    assert caution.startswith("No frequency of these 500 sites exceeds 1/2, and the targets have ")
+    assert "(MAF)" in caution
+    # Targets that count the rarer alleles too are right.
+    swap = copies > 300
+    same = np.where(swap, 2 - drawn, drawn)
+    alike = write_raw(tmp_path / "s.raw", same[-targets:])
+    assert not mean_leakage(alike, published=rarer).cautions
+
+
 @pytest.mark.parametrize("targets", [1, 60])
 def test_a_panel_that_includes_the_people_of_the_release_is_cautioned(drawn, tmp_path, targets):
     table = write_raw(tmp_path / "t.raw", drawn[:targets])

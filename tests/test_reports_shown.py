@@ -109,7 +109,7 @@ def test_a_notebook_shows_the_answer_and_nothing_runs(reports, name):
     [
         ("table", "Each row is a different person. If persons have several rows", False),
         ("table beside its register", "Each row is a different person. If persons", True),
-        ("mean", "Each row is a different person. If persons have several rows", False),
+        ("mean", "Each row is a different person, and no number is a code. If", False),
         ("release", "these are all the outputs about them", False),
     ],
 )

@@ -416,6 +416,11 @@ def test_gradients_in_another_order_of_their_names_are_refused(noise):
             CovarianceAttack(reference, **options).update(targets, mean)
     with pytest.raises(ValueError, match="gradient must have the columns of reference_gradients"):
         canife_loss(turned.head(1), rows, 1.0)
+    audited = CovarianceAttack(known=rows, **options)
+    with pytest.raises(ValueError, match="target_gradients must have the columns of known"):
+        audited.update(turned.head(2), batch)
+    with pytest.raises(ValueError, match="known must have the columns of the first known"):
+        audited.update(rows.head(2), batch, known=turned)
 
 
 @pytest.mark.parametrize(

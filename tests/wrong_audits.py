@@ -47,6 +47,12 @@ AUDITS = [
         SCORES,
     ),
     Shell(
+        "epsilon as delta and delta as epsilon, in the curve of a claim",
+        "curve --claim epsilon=1e-5,delta=0.5",
+        ["--claim", "must have a delta below 0.1", "epsilon=0.5,delta=1e-05"],
+        {},
+    ),
+    Shell(
         "each score a hundred times, as a join writes them",
         "audit in.csv out.csv",
         ["in.csv must be independent", "occurs 100 times"],

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mialeak.cli._options import look_exchanged
+
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -23,8 +25,6 @@ _KINDS = {
 }
 #: A discrete Gaussian is listed up to so many scales: beyond is less than the least number.
 _REACH = 40
-#: An epsilon this small at a delta this large is an exchange of the two.
-_SMALL_EPSILON, _LARGE_DELTA = 0.01, 0.1
 #: Largest scale of a discrete Gaussian.
 _MOST_SCALE = 1e4
 
@@ -110,8 +110,8 @@ def _release(content: dict[str, Any], where: str, worlds: str, plan: Path) -> Tr
     if kind == "curve":
         return _stored(content[kind], where, worlds, plan)
     if kind == "epsilon":
-        if 0.0 < value <= _SMALL_EPSILON and content.get("delta", 0.0) >= _LARGE_DELTA:
-            rule = f"have a delta below {_LARGE_DELTA:g} where epsilon is {value:g}"
+        if look_exchanged(value, content.get("delta", 0.0)):
+            rule = f"have a delta below 0.1 where epsilon is {value:g}"
             invalid(where, rule, value=content["delta"], remedy="They seem to be exchanged")
         return PiecewiseTradeOff.from_epsilon(value, content.get("delta", 0.0))
     if kind == "discrete_gaussian":

@@ -179,7 +179,14 @@ def _claim(text: str) -> tuple[float, float]:
     if len(parts) > len(fields) or not {"epsilon"} <= set(fields) <= {"epsilon", "delta"}:
         raise argparse.ArgumentTypeError(f"must be epsilon=E or epsilon=E,delta=D; got {text!r}")
     epsilon = _options.number(_options.POSITIVE)(fields["epsilon"])
-    return epsilon, _options.number(_options.SHARE)(fields.get("delta", "0"))
+    delta = _options.number(_options.SHARE)(fields.get("delta", "0"))
+    if _options.look_exchanged(epsilon, delta):
+        right = f"epsilon={delta:g},delta={epsilon:g}"
+        raise argparse.ArgumentTypeError(
+            f"must have a delta below 0.1 where epsilon is {epsilon:g}; the two seem to be "
+            f"exchanged, {right}; got {text!r}"
+        )
+    return epsilon, delta
 
 
 def run(options: argparse.Namespace) -> int:

@@ -17,13 +17,8 @@ from mialeak._arrays import FloatArray, invalid, listed
 from mialeak._columns import Factor, numeric_levels
 from mialeak._fields import is_number
 from mialeak._labels import VARIANT, columns_that, is_household_name, is_person_name
-from mialeak._markers import (
-    MARKERS,
-    MARKING_NUMBERS,
-    cautions_of_names,
-    marker_cautions,
-    rows_of_column,
-)
+from mialeak._lines import cautions_of_names
+from mialeak._markers import MARKERS, MARKING_NUMBERS, marker_cautions, rows_of_column
 from mialeak.means._allele_cautions import (
     allele_cautions,
     allele_number_cautions,

@@ -15,6 +15,7 @@ __all__ = [
     "BASES",
     "close_sites",
     "possible_copies",
+    "rarer_allele_cautions",
     "require_same_alleles",
     "require_whole_alleles",
     "shared_people_cautions",
@@ -26,6 +27,10 @@ _PRODUCT = 1e-6
 BASES = 5_000
 #: Share of the sites that count as independent where too few genotypes show their correlations.
 _UNLINKED_SHARE = 0.1
+#: Of the rarer alleles no frequency is above 1/2; so many are between the first of these and 1/2.
+_FREQUENT, _FEWEST = 0.3, 12
+#: Standard deviations by which targets then have more copies than expected, where these are of ALT.
+_MORE = 6.0
 
 
 def close_sites(release: Release, table: Any) -> float:
@@ -87,6 +92,25 @@ def require_same_alleles(frequency: FloatArray, release: Release) -> None:
         )
         remedy = f"{alt}, not of the rarer allele (MAF)"
         invalid("published", f"{rule}to be of the other, site {names}", remedy=remedy)
+
+
+def rarer_allele_cautions(frequency: FloatArray, release: Release) -> list[str]:
+    """A caution where no frequency is above 1/2, and targets have more copies than these give.
+
+    One target shows for no site which allele is meant, but for all of them together.
+    """
+    if frequency.max() > 0.5 or np.count_nonzero(frequency > _FREQUENT) < _FEWEST:
+        return []
+    copies, expected = float(release.numbers.sum()), 2.0 * release.rows * float(frequency.sum())
+    variance = 2.0 * release.rows * float(np.sum(frequency * (1.0 - frequency)))
+    if copies - expected < _MORE * np.sqrt(variance):
+        return []
+    return [
+        f"No frequency of these {frequency.size:,} sites exceeds 1/2, and the targets have "
+        f"{copies:,.0f} copies of the counted alleles where {expected:,.0f} are expected: the "
+        "frequencies seem to be those of the rarer allele (MAF), and the leakage is then too high. "
+        "Pass frequencies of the allele that targets count (ALT)."
+    ]
 
 
 def shared_people_cautions(

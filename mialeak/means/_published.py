@@ -18,6 +18,7 @@ from mialeak.means._frequency_checks import (
     BASES,
     close_sites,
     possible_copies,
+    rarer_allele_cautions,
     require_same_alleles,
     require_whole_alleles,
     shared_people_cautions,
@@ -80,9 +81,10 @@ class PublishedFrequencies(ReferencePanel):
         return int(self.haplotypes.max()) // 2
 
     def cautions(self, table: Release) -> list[str]:
-        """A caution where the release is further from the panel than chance, or the panel."""
-        if not self.is_known:
-            return self._repeated(table)
+        """A caution where frequencies are of other alleles, linked sites or other people."""
+        others = rarer_allele_cautions(self.frequency, table)
+        if others or not self.is_known:
+            return others or self._repeated(table)
         return self._linked(table) or self._far(table)
 
     def _known_genotypes(self, table: Release) -> Any:

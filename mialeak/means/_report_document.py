@@ -63,8 +63,9 @@ def document(
 def assumed(report: MeanReport) -> str:
     """What the answer takes for granted: that rows are people, and how a sample was drawn."""
     who = (
-        "Each row is a different person. If persons have several rows, pass one row for each, such "
-        "as the mean of their rows."
+        "Each row is a different person, and no number is a code. If persons have several rows, "
+        "pass one row for each, such as the mean of their rows. Name columns that hold codes of "
+        "categories (option categories) and codes of missing values (option missing)."
     )
     if report.has_register:
         return f"{who} Everyone in the register was equally likely to be among the rows."

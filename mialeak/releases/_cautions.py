@@ -13,13 +13,8 @@ from mialeak._arrays import listed
 from mialeak._columns import Factor, each_factor, numeric_levels
 from mialeak._fields import is_number
 from mialeak._labels import NAMES_OF_PERIODS, is_count_name, is_person_name, is_weight, word_of
-from mialeak._markers import (
-    cautions_of_blank_rows,
-    cautions_of_lines,
-    cautions_of_spellings,
-    marker_cautions,
-    number_of_blank_rows,
-)
+from mialeak._lines import cautions_of_blank_rows, cautions_of_lines, number_of_blank_rows
+from mialeak._markers import cautions_of_spellings, marker_cautions
 from mialeak._samples import (
     LEVEL,
     groups_of_rows,

@@ -25,12 +25,8 @@ from mialeak._labels import (
     names_of,
     word_of,
 )
-from mialeak._markers import (
-    cautions_of_lines,
-    cautions_of_spellings,
-    lone_markers,
-    marker_cautions,
-)
+from mialeak._lines import cautions_of_lines
+from mialeak._markers import cautions_of_spellings, lone_markers, marker_cautions
 from mialeak._samples import (
     LEVEL,
     differ_together,

@@ -68,7 +68,8 @@ def assumed(report: TableReport) -> str:
         who = (
             "Each row is a different person. If persons have several rows, name the column that "
             "identifies the person (option person); if the rows are counted already, name the "
-            "column of the counts (option counts)."
+            "column of the counts (option counts); if a value marks a missing one, name it (option "
+            "missing)."
         )
     if report.population is None:
         return who

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from mialeak._arrays import as_choice, as_count
 from mialeak._columns import Factor
-from mialeak._markers import cautions_of_blank_rows
+from mialeak._lines import cautions_of_blank_rows
 from mialeak._results import as_confidence
 from mialeak.tables._cautions import (
     cautions_of,

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from mialeak._arrays import invalid, listed, unsupported
 from mialeak._columns import Factor, choose_columns, each_factor, factor_if_plain, near
 from mialeak._labels import is_count_name, is_weight, names_of
-from mialeak._markers import number_of_blank_rows
+from mialeak._lines import number_of_blank_rows
 from mialeak.tables._cautions import is_share
 from mialeak.tables._cells import Cells, codes_of, count_cells, keep_rows_of_levels, summed
 from mialeak.tables._counts import (
@@ -114,7 +114,8 @@ def read_rows(
         rule = "be the column of counts of persons, not that of shares, means or amounts"
         remedy = (
             "Pass the column of the counts behind them, or leave counts out if each row is one "
-            "person; if these are counts, rename the column"
+            "person. If these are counts of persons, as EUR is of Europeans, rename the column; of "
+            "several such columns write one row for each count first (melt)"
         )
         invalid("counts", rule, value=counts, remedy=remedy)
     options = {"total": total, "suppressed": suppressed}

@@ -15,6 +15,7 @@ import numpy as np
 from scipy.linalg import cho_factor, cho_solve
 
 from mialeak._arrays import FloatArray, as_floats, invalid
+from mialeak._labels import labels_of, require_same_columns
 from mialeak.training._gradients import LayerGradients
 
 __all__ = ["DenseRows", "DualMetric", "FactorRows", "Rows", "is_factors", "rows_of"]
@@ -60,9 +61,10 @@ class Rows(ABC):
 class DenseRows(Rows):
     """Gradients that are written out."""
 
-    def __init__(self, rows: FloatArray):
+    def __init__(self, rows: FloatArray, labels: Any = None):
         self.rows = rows
         self.count, self.columns = rows.shape
+        self._labels = labels
 
     def gram(self, other: Rows) -> FloatArray:
         """Products with the rows of `other`."""
@@ -83,7 +85,7 @@ class DenseRows(Rows):
 
     def scaled(self, factors: FloatArray) -> DenseRows:
         """Rows times a factor each."""
-        return DenseRows(self.rows * factors[:, None])
+        return DenseRows(self.rows * factors[:, None], self._labels)
 
 
 class FactorRows(Rows):
@@ -159,8 +161,11 @@ def is_factors(gradients: Any) -> bool:
     return isinstance(gradients, LayerGradients)
 
 
-def rows_of(gradients: Any, name: str, like: Rows | None = None) -> Rows:
-    """Gradients of n examples at one model: a matrix, a layer's factors, or a list of layers."""
+def rows_of(gradients: Any, name: str, like: Rows | None = None, argument: str = "known") -> Rows:
+    """Gradients of n examples at one model: a matrix, a layer's factors, or a list of layers.
+
+    They must have the parameters of `like`, which is an `argument` that was given before.
+    """
     rows: Rows
     if is_factors(gradients):
         layers = _layers(gradients)
@@ -170,8 +175,10 @@ def rows_of(gradients: Any, name: str, like: Rows | None = None) -> Rows:
                 invalid(name, rule, index=place, value=layer)
         rows = FactorRows(layers)
     else:
-        rows = DenseRows(as_floats(gradients, name, ndim=2, finite=True))
+        rows = DenseRows(as_floats(gradients, name, ndim=2, finite=True), labels_of(gradients))
     if like is not None:
+        before = argument if argument != name else f"the first {name}"
+        require_same_columns(**{before: like, name: rows})
         same = type(rows) is type(like) and rows.columns == like.columns
         if isinstance(rows, FactorRows) and isinstance(like, FactorRows):
             same = same and _shapes(rows) == _shapes(like)
@@ -223,7 +230,7 @@ class DualMetric:
     ) -> tuple[FloatArray, FloatArray, float]:
         """``|g|^2`` and ``g . g_batch`` (k,), and ``|g_batch|^2``: deviations, in units of C."""
         if self._targets is None or not _is_same(gradients, self._given):
-            targets = rows_of(gradients, "target_gradients", self.rows)
+            targets = rows_of(gradients, "target_gradients", self.rows, "reference")
             self._given = _copy(gradients)
             self._prepare(targets.clipped(clip_norm))
         assert self._targets is not None

@@ -248,7 +248,7 @@ class GradientSketch:
         variance = as_float(ridge, "ridge")
         require(variance >= 0.0, variance, "ridge", "be at least 0")
         rows = rows_of(reference, "reference").clipped(limit)
-        aims = rows_of(targets, "targets", rows).clipped(limit)
+        aims = rows_of(targets, "targets", rows, "reference").clipped(limit)
         variance += noise * noise / size
         if rows.count < 2:
             invalid("reference", f"have at least 2 rows; it has {rows.count}")

@@ -1,0 +1,173 @@
+"""Rows of a file that are no persons: lines of a header, units, totals and sources, and blanks."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mialeak._arrays import listed
+from mialeak._columns import Factor
+from mialeak._fields import is_number
+from mialeak._labels import WORDS_OF_TOTALS
+from mialeak._markers import MARKERS
+
+__all__ = [
+    "cautions_of_blank_rows",
+    "cautions_of_lines",
+    "cautions_of_names",
+    "number_of_blank_rows",
+]
+
+#: Most rows at the start that are looked at for lines of a header, less one, and rows of a table in
+#: which text in two of them is no coincidence.
+_MOST_HEADERS, _FEWEST_LINES = 4, 20
+#: The largest share of the rows that repeat the names of the columns, one for each file.
+_REPEATED_NAMES = 0.25
+#: What begins a line of remarks in the languages of statistical offices.
+_SOURCE = re.compile(r"(sources?|notes?|kilde|källa|quelle|fuente|fonte|bron|anmerkung)\s*:")
+
+
+def cautions_of_lines(factors: dict[Any, Factor], *, of_persons: bool = True) -> list[str]:
+    """Sentences for blank fields that repeat the value above, and for lines that are no persons.
+
+    The latter, where each row is one person (`of_persons`): a line of units, a total or a source.
+    """
+    cautions = [
+        f"In column {name!r} {factor.n_missing:,} of {len(factor.codes):,} rows have no value, and "
+        "the others all differ, as where one cell stands for all rows below it (merged cells, the "
+        "index of a pivot table). If so, write the value into each row."
+        for name, factor in factors.items()
+        if _has_merged_cells(factor)
+    ]
+    cautions += cautions_of_names(factors) if of_persons else []
+    headers = _header_lines(factors) if of_persons else 0
+    if headers:
+        cautions.append(
+            f"Rows 0 and {headers - 1}, the first, seem to be no persons but lines of a header: "
+            "they hold text where all others hold numbers. If so, take them out of the file."
+        )
+    for row in _lines(factors) if of_persons and not headers else ():
+        which = "the first" if row == 0 else "the last"
+        cautions.append(
+            f"Row {row:,}, {which}, seems to be no person but a line of units, a total or a source "
+            f"(column {next(name for name in factors if _is_line(factors[name], row))!r}). If so, "
+            "take it out of the file."
+        )
+    return cautions
+
+
+def number_of_blank_rows(columns: Sequence[npt.NDArray[np.integer[Any]]]) -> int:
+    """How many rows have no value in any of several columns, as blank lines of a spreadsheet do.
+
+    0 if they may be persons of whom nothing is known: where they are neither the last rows nor more
+    than half of those without some value.  `columns` are the codes of each, -1 for no value.
+    """
+    absent = [codes < 0 for codes in columns]
+    if len(absent) < 2:
+        return 0
+    blank = np.logical_and.reduce(absent)
+    number = int(np.count_nonzero(blank))
+    if number < 2 or number == blank.size:
+        return 0
+    is_last = bool(blank[-number:].all())
+    return number if is_last or 2 * number > np.count_nonzero(np.logical_or.reduce(absent)) else 0
+
+
+def cautions_of_blank_rows(number: int) -> list[str]:
+    """A caution for so many rows without any value, where these are a further category."""
+    if not number:
+        return []
+    return [
+        f"{number:,} rows have no value in any column, as blank lines of a spreadsheet do, and "
+        "count as persons. If nobody is meant, take these lines out of the file."
+    ]
+
+
+def cautions_of_names(factors: Mapping[Any, Factor]) -> list[str]:
+    """A caution for rows that repeat the names of the columns, as where files were joined."""
+    rows = None
+    for name, factor in sorted(factors.items(), key=lambda each: len(each[1].levels)):
+        if isinstance(factor.levels, range) or np.count_nonzero(factor.rows_of_level) < 2:
+            return []
+        if isinstance(factor.levels, np.ndarray) and factor.levels.dtype.kind in "iufbmM":
+            return []
+        codes = (code for code in range(len(factor.levels)) if factor.value(code) == str(name))
+        held = factor.codes == next(codes, len(factor.levels))
+        if not held.any() or (rows is not None and (held != rows).any()):
+            return []
+        rows = held
+    # A value of one column may have its name.
+    if rows is None or len(factors) < 2 or np.count_nonzero(rows) > _REPEATED_NAMES * rows.size:
+        return []
+    places = [f"{row:,}" for row in np.flatnonzero(rows).tolist()]
+    return [
+        f"Row {listed(places, show=str)} repeats the names of the columns, as where files were "
+        "joined, and is counted as a person. Take it out, and see that nobody is in two files."
+    ]
+
+
+def _has_merged_cells(factor: Factor) -> bool:
+    """Whether a value stands in the first row of its block, and all others of the block are blank.
+
+    All values then differ, and at least as many rows have none.
+    """
+    rows = len(factor.codes)
+    if rows < 4 or not rows / 2 <= factor.n_missing <= rows - 2:
+        return False
+    shown = factor.codes[factor.codes >= 0]
+    return bool(factor.codes[0] >= 0 and np.unique(shown).size == shown.size)
+
+
+def _lines(factors: dict[Any, Factor]) -> list[int]:
+    """The first and the last row, where they are no persons."""
+    rows = len(next(iter(factors.values())).codes)
+    if rows < 4:
+        return []
+    return [row for row in (0, rows - 1) if any(_is_line(each, row) for each in factors.values())]
+
+
+def _header_lines(factors: dict[Any, Factor]) -> int:
+    """How many rows at the start hold text, each another, in each column of numbers: 2, 3 or 0."""
+    numbers_of_lines = set()
+    for factor in factors.values():
+        rows = len(factor.codes)
+        if rows < _FEWEST_LINES or isinstance(factor.levels, range | np.ndarray):
+            continue
+        first = factor.codes[:_MOST_HEADERS].tolist()
+        texts = [code >= 0 and _is_text_of(factor, code) for code in first]
+        lines = texts.index(False) if False in texts else _MOST_HEADERS + 1
+        if not 2 <= lines <= _MOST_HEADERS - 1:
+            continue
+        others = np.unique(factor.codes[lines:])
+        numbers = [code < 0 or is_number(str(factor.value(code))) for code in others.tolist()]
+        if all(numbers):
+            numbers_of_lines.add(lines)
+    return numbers_of_lines.pop() if len(numbers_of_lines) == 1 else 0
+
+
+def _is_text_of(factor: Factor, code: int) -> bool:
+    """Whether one row alone has the value, and it is text and no mark of a missing one."""
+    value = factor.value(code)
+    if not isinstance(value, str) or np.count_nonzero(factor.codes == code) > 1:
+        return False
+    word = value.strip().lower()
+    return word not in MARKERS and not is_number(word)
+
+
+def _is_line(factor: Factor, row: int) -> bool:
+    """Whether no other row has the value of the row, a word for totals or one among numbers."""
+    code = int(factor.codes[row])
+    value = factor.value(code)
+    if not isinstance(value, str) or np.count_nonzero(factor.codes == code) > 1:
+        return False
+    word = value.strip().lower()
+    if word in WORDS_OF_TOTALS or _SOURCE.match(word):
+        return True
+    if word in MARKERS or any(letter.isdigit() for letter in word):  # such as "90 and over"
+        return False
+    others = np.unique(factor.codes[(factor.codes >= 0) & (factor.codes != code)]).tolist()
+    return len(others) > 1 and all(is_number(str(factor.value(other))) for other in others)
