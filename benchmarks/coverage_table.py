@@ -9,56 +9,76 @@ __all__ = ["page"]
 
 _HEAD = """# Coverage of audits
 
-Made by `python benchmarks/coverage.py --output docs/audit_coverage.md`; do not edit. The scores are
-drawn from laws with a known epsilon, n scores in each world (one-run audits: 2n canaries with fair
-coins). The nominal error is 5 %. A bound is false if it exceeds the true epsilon. Each entry is the
-**mean bound on epsilon** and, in parentheses, the **percentage of false bounds**. The head of a
-column has the number of repetitions in square brackets. Randomised response has only two different
-scores, so all scores are tied. The oracle's bound on epsilon is computed from the Clopper-Pearson
-bounds of the power and of the false-positive rate at one fixed threshold: the threshold with the
-largest mean bound, which is unknown in practice. For the Gaussian mechanism epsilon is at delta =
-1e-5.
+Made by `python benchmarks/coverage.py --output docs/audit_coverage.md`; do not edit. This page
+states how often the bounds of audits were false in simulations. The scores are drawn from laws with
+a known epsilon. There are n scores in each world; for an audit of one run there are 2n canaries
+with fair coins. The nominal error is 5 %. A bound is false if it exceeds the true epsilon. In the
+tables of the three laws, each entry is the **mean bound on epsilon** and, in parentheses, the
+**percentage of false bounds**. The number in square brackets in the head of a column is the number
+of simulated audits for each line. Randomised response has only two different scores, so all scores
+are tied. For the Gaussian mechanism, epsilon is the epsilon at delta = 1e-5.
+
+The column "oracle" has a bound for comparison, which is computed from the Clopper-Pearson bounds of
+the power and of the false-positive rate at one fixed threshold. This threshold is the one with the
+largest mean bound, which is unknown in practice. "audit, calibrated" is the function `audit` with
+`method="calibrated"`; "audit, simultaneous" is `audit` with `method="simultaneous"`.
 
 """
 
 _SHORT = """\
-This table summarises the {cells} combinations of law, epsilon and n. "allowed" is the nominal error
-plus three standard errors of a percentage of false bounds. "least ratio" is the smallest ratio of
-the mean bound to the oracle's bound at n = {most:,}, for the Laplace and Gaussian mechanisms where
-the oracle's bound exceeds 1; "elsewhere" is the smallest ratio for the other combinations at this n
-where the oracle's bound is above 0. A row that is not a bound on epsilon has no ratio:
+The first table summarises the {cells} combinations of law, epsilon and n. "most false" is the
+largest percentage of false bounds (or false intervals) over all combinations. "allowed" is the
+nominal error plus three standard errors of such a percentage. The last two columns compare the mean
+bound on epsilon with the oracle's bound at n = {most:,}. "least ratio" is the smallest ratio of the
+mean bound to the oracle's bound for the Laplace and Gaussian mechanisms, over the combinations in
+which the oracle's bound exceeds 1. "elsewhere" is the smallest ratio over all other combinations at
+this n in which the oracle's bound is above 0. Lines that are not a bound on epsilon have no ratio:
 """
 
 _LIMIT = """
-For the Laplace mechanism with epsilon 4 and n = 10,000, the mean bound of `method="simultaneous"`
-is 3.769, and the oracle's bound is 3.782 (at smaller n the mean bound exceeds the oracle's bound).
-The trade-off curve has a corner at a false-positive rate of 0.00916. The oracle may choose the
-threshold of the corner. `method="simultaneous"` tests the ranks 1, 3, 9, ..., 2,187 from either
-end, and the corner lies between the ranks 81 and 243. The method divides the nominal error among
-the ranks by fixed weights. 16 other choices of the ratio of the ranks (here 3) and of the weights
-were tried. None raised the mean bound by more than 0.3 % for this mechanism. The choices that
-raised the mean bound by 0.2 % or more lowered the mean bound for the Gaussian mechanism by 0.5 to
-1.6 %.
+The least ratio of `method="simultaneous"` is below 100 %. It belongs to the Laplace mechanism with
+epsilon 4 and n = 10,000, for which the mean bound is 3.769 and the oracle's bound is 3.782. (At
+smaller n the mean bound for this mechanism exceeds the oracle's bound.) The reason is a corner of
+the true trade-off curve at a false-positive rate of 0.00916. The oracle may choose the threshold of
+the corner. `method="simultaneous"` tests only the ranks 1, 3, 9, ..., 2,187 of the largest and of
+the smallest scores, and the corner lies between the ranks 81 and 243. The method divides the
+nominal error among the ranks by fixed weights. 16 other choices of the ratio of successive ranks
+(here 3) and of the weights were tried. None of these choices raised the mean bound for this
+mechanism by more than 0.3 %. The choices that raised it by 0.2 % or more lowered the mean bound for
+the Gaussian mechanism by 0.5 to 1.6 %.
 """
 
 _PEERS = """
-Two other packages were run. Only the auditing module of `jax-privacy` 2.0.0, the newest release on
-the package index, was used; where a function of the module rejects a delta of 0, the delta was
-1e-9. Only `epsilon_lower_bound` of TensorFlow Privacy 0.8.12 was used, over all thresholds. Later
-releases do not contain `epsilon_lower_bound`. The function has no argument for delta, so the
-Gaussian mechanism has no entry. All entries of other packages except "one-run, f-DP" are from an
-earlier run on the same laws.
+Two other packages were run. The first is `jax-privacy` 2.0.0, the newest release on the package
+index, of which only the auditing module was used. Where a function of this module rejects a delta
+of 0, the delta was 1e-9. In the column "jax-privacy split", a part of the scores is set aside to
+choose the threshold. The second is TensorFlow Privacy 0.8.12, of which only the module
+`epsilon_lower_bound` was used, with the largest bound over all thresholds. Later releases do not
+contain this module. "Clopper-Pearson" and "Bailey" are two methods of this module. The module has
+no argument for delta, so that the table of the Gaussian mechanism has no column for TensorFlow
+Privacy. The entries of the two packages, except those of the column "jax-privacy one-run, f-DP",
+are from an earlier run on the same laws.
 
-Five packages were not run: Privacy Meter 1.0.1 states no epsilon (its one-run audit is in no
-release); LeakPro 0.0.1 is an empty package; OpenDP 0.16.0 constructs mechanisms but does not audit
+Five packages were not run: Privacy Meter 1.0.1 states no epsilon (no release contains its one-run
+audit); LeakPro 0.0.1 is an empty package; OpenDP 0.16.0 constructs mechanisms but does not audit
 them; PrivacyGuard of Meta and DP-Auditorium of Google are not on the package index (the package
 `privacy-guard` on the index masks data).
 
-`epsilon_from_gdp` and `epsilon_one_run_fdp` ("one-run, f-DP") of jax-privacy assume a Gaussian
-curve; the curves of the other laws are not Gaussian. `epsilon_from_gdp` takes the largest abs(mu)
-over the thresholds. If the sign of mu is kept, the mean bounds of `epsilon_from_gdp` for the
-Gaussian law with n = 50, 200 and 1,000 are 0.6, 2.1 and 3.1 at epsilon 4, and 0.0, 0.0 and 0.3 at
-epsilon 1; no more than 0.4 % of these bounds are false (450 draws each).
+Two functions of jax-privacy assume a Gaussian trade-off curve: `epsilon_from_gdp` (the column
+"jax-privacy from GDP") and `epsilon_one_run_fdp` (the column "jax-privacy one-run, f-DP"). The
+curves of the Laplace mechanism and of randomised response are not Gaussian. `epsilon_from_gdp`
+takes the largest absolute value of mu over the thresholds. A variant that keeps the sign of mu was
+run for the Gaussian mechanism with n = 50, 200 and 1,000. Its mean bounds are 0.6, 2.1 and 3.1 at
+epsilon 4, and 0.0, 0.0 and 0.3 at epsilon 1. No more than 0.4 % of these bounds are false (450
+draws for each n and epsilon).
+"""
+
+_OTHERS = """\
+An audit states other numbers as well. The table has the percentage of false statements about them.
+"mu" is a lower bound on mu, and is false if it exceeds the true value. The other columns are
+two-sided intervals, and are false if they do not contain the true value: "area" is the area under
+the trade-off curve, "hull area" the area under its concave hull, and "band" a band around the whole
+curve.
 """
 
 
@@ -80,8 +100,7 @@ def page(cells: list[dict[str, Any]]) -> str:
         parts.append("")
     names = methods(cells, "statements")
     parts.append("## The other statements of an audit\n")
-    parts.append("The percentage of false statements. `mu` is a lower bound; each other column is")
-    parts.append("a two-sided interval.\n")
+    parts.append(_OTHERS)
     titles = [f"{name} [{repetitions(cells, name)}]" for name in names]
     parts.append(_row("law", "epsilon", "n", *titles))
     parts.append("|---|" + "---:|" * (2 + len(names)))

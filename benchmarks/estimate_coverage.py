@@ -266,49 +266,62 @@ def protection_table(laws: dict[str, Law], repetitions: int) -> str:
 
 PROTECTIONS_TEXT = """\
 `table_leakage(..., protect=...)` and `mialeak table --protect` estimate the leakage of a protected
-table for the population. Each line is for {repetitions} samples. It states the leakage computed
-from the law itself (exact, with a Poisson number of rows), and the means over the samples of the
-plug-in value (the leakage of the target's own cell, by the table's own frequencies) and of the
-estimate, which has no interval. If one cell has a large share of all rows, such as the first cell
-of Zipf 2, a release with a Poisson number of rows leaks more than the target's own cell with a
-known number of rows.
+table for the population. Each line is for {repetitions} samples. The column "protection" has the
+value of `--protect`, such as `round:5` for rounding to multiples of 5. "truth" is the exact leakage
+for the law itself, with a Poisson number of rows. "plug-in" and "estimate" are means over the
+samples. The plug-in value is the leakage of the protected count of the target's own cell, if the
+table's own frequencies were those of the population. The estimate has no interval. The first cell
+of the law "Zipf 2" has a large share of all rows. In such a case a release with a Poisson number of
+rows leaks more than the count of the target's own cell with a known number of rows.
 """
 
 
 CELLS_TEXT = """\
-The table has the coverage of the range of the leakage about a target in one cell. Each line is for
-20,000 cells, drawn by their probability. The first column of coverages is for cells that are chosen
-before the sample is drawn, the second for the cells of rows of the sample. The range uses the count
-of the target's cell alone, and is wide: for a cell with one row it reaches 1.
+For a target in a given cell, mialeak states a range of the leakage about the target. The table has
+the coverage of this range. Each line is for 20,000 cells, drawn at random with their probabilities.
+The column "cell chosen before" is for cells that are chosen before the sample is drawn. The column
+"cell of a row of the sample" is for the cells of rows of the sample. The range is computed from the
+count of the target's cell alone, and is wide: for a cell with one row, the upper end of the range
+is 1.
 """
 
 
 PREFACE = """# Coverage of the estimates
 
 `estimate_max_leakage` and `table_leakage` estimate the leakage of a release for a population that
-is known only from a sample. This page lists the measured coverage of their intervals. No coverage
-is claimed for other laws, for fewer than 1,000 rows, for releases of more than ten times the
-sample, or for rows that are not independent draws from the population. (The method uses no
-knowledge of the law. The ends of an interval bound the leakage if an inequality holds for cells of
-every probability; the method enforces this inequality for all probabilities.)
+is known only from a sample. This page states the measured coverage of the intervals of these
+estimates. No coverage is claimed for laws that are not on this page, or for rows that are not
+independent draws from the population. No coverage is claimed for samples of fewer than 1,000 rows,
+or for releases of more than ten times the rows of the sample. (The method does not use the law. The
+ends of an interval bound the leakage if a certain inequality holds for cells of every probability;
+the method makes sure that the inequality holds for all probabilities.)
 
-Each line is for {repetitions} samples of N rows ({fewer} where the release is not as large as the
-sample, or [gamma](glossary.md) is not 1; fewer for equal cells). It states the leakage of a
-release of n rows, computed from the law itself (truth), and the means over the samples of the
-plug-in value, of the estimate, and of the ends and the width of the interval of nominal 95 %. "rms
-error" is the root-mean-square error of the estimate. "coverage" is the share of samples whose
-interval contained the truth; at a true coverage of 95 % it has a standard error of {error:.3f}
-with {repetitions} samples.
+Each line of a table is for {repetitions} samples of N rows. (There are {fewer} samples if the
+release is not as large as the sample, or if [gamma](glossary.md) is not 1. There are fewer samples
+for laws of equal cells.) These are the columns:
+
+- "truth" is the leakage of a release of n rows, computed from the law itself;
+- "plug-in" and "estimate" are the means, over the samples, of the plug-in value and of the
+  estimate;
+- "rms error" is the root-mean-square error of the estimate;
+- "low", "high" and "width" are the means, over the samples, of the lower end, the upper end and the
+  width of the interval, whose nominal coverage is 95 %;
+- "coverage" is the share of samples whose interval contained the truth. At a true coverage of 95 %,
+  this share has a standard error of {error:.3f} with {repetitions} samples.
+
+In the laws "Zipf 1.1" and "Zipf 2" the probability of the k-th atom is proportional to k^-1.1 and
+to k^-2. The law "Adult" has the frequencies of the Adult table by five columns.
 
 The results for the first five laws, for uniform laws on 3 to 1,000 atoms and for mixtures of two
 uniform laws were used to develop the method. The last four laws were set aside before the
 development, and their results were computed once, when the method was finished. Laws of equal cells
-were added after version 0.1.0: for most of these laws the intervals of version 0.1.0 were too low,
-by up to half a percent of the truth. The smallest coverage of all lines is {least:.3f}.
+(all cells, or all but one, have the same probability) were added after version 0.1.0. For most of
+these laws the intervals of version 0.1.0 were too low, by up to half a percent of the truth. The
+smallest coverage of all lines is {least:.3f}.
 
 Intervals for laws with cells of all sizes (Zipf, log-normal, Adult) have a coverage above the
-nominal: both ends allow for the worst law that agrees with the sample, and these laws are not the
-worst.
+nominal coverage. The reason is that both ends allow for the least favourable law that agrees with
+the sample, and these laws are not the least favourable.
 
 Made by `benchmarks/estimate_coverage.py` with seed {seed}; {versions}.
 """
@@ -366,8 +379,9 @@ def write(repetitions: int, page: Path) -> None:
         "## The five laws at the size of the Adult table\n",
         table(five),
         "## Equal cells\n",
-        f"Each line is for {equal_repetitions(1, repetitions)} samples of up to 100,000 rows, or "
-        f"{equal_repetitions(10**6, repetitions)} samples of more rows.\n",
+        f"Each line is for {equal_repetitions(1, repetitions)} samples, or for "
+        f"{equal_repetitions(10**6, repetitions)} samples if N is above 100,000. "
+        '"20.5 rows a cell" means\nthat a cell has 20.5 rows of the sample on average.\n',
         table(equal),
         "## A release as large as the sample\n",
         table(by_ratio[1]),

@@ -29,22 +29,29 @@ PREFACE = """\
 
 `estimate_max_leakage(counts, population=N)`, `table_leakage(population=N)` and `--population N`
 take the rows as a sample, drawn without replacement, from N people about whom nothing else is
-known. This page has the measured coverage of their intervals. No interval is claimed for releases
-of another size than the sample, for samples of fewer than 1,000 rows, or for rows drawn in another
-way.
+known. This page states the measured coverage of the intervals of these estimates. No interval is
+claimed for releases of another size than the sample, for samples of fewer than 1,000 rows, or for
+rows drawn in another way.
 
-Each line is for {repetitions} samples of a share of the people of a register. It has the exact
-leakage of such a sample (truth), and the means over the samples of the estimate and of the two ends
-of the interval of nominal 95 %. "independent" is the upper end of the interval for independent
-rows, for the last sample. "coverage" is the share of samples whose interval contained the truth; at
-a true coverage of 95 % it has a standard error of {error:.3f}. The smallest coverage of all lines
-is {least:.2f}.
+Each line of the table is for {repetitions} samples of n of the N people of a register. These are
+the columns:
 
-Two registers are the 32,561 rows of the Adult table, by five and by two columns. The others are
-simulated: cells of all sizes (Zipf, log-normal), of one to six people (households), of four sizes
-(towns), of one or 1,000 people (alone), and of two people (pairs). After a first measurement the
-method was changed once, for samples of more than half of the people, and all lines were measured
-again. The lines with fewer than 1,000 rows are shown although no interval is claimed for them.
+- "truth" is the exact leakage of such a sample, computed from the register;
+- "estimate", "low" and "high" are the means, over the samples, of the estimate and of the two ends
+  of its interval, whose nominal coverage is 95 %;
+- "independent" is the upper end of the interval that is computed, for the last of the samples, if
+  the rows are taken as independent draws (without `population=`);
+- "coverage" is the share of samples whose interval contained the truth. At a true coverage of 95 %,
+  this share has a standard error of {error:.3f}.
+
+The smallest coverage of all lines is {least:.2f}.
+
+Two registers are the 32,561 rows of the Adult table, with the cells by five columns and by two
+columns. The other registers are simulated. Their cells have all sizes ("Zipf 1.05", "log-normal"),
+one to six people ("households"), one of four sizes ("towns"), one or 1,000 people ("alone"), or two
+people ("pairs"). After a first measurement the method was changed once, for samples of more than
+half of the people, and all lines were measured again. The lines for samples of fewer than 1,000
+rows are shown although no interval is claimed for such samples.
 
 Made by `benchmarks/register_coverage.py` with seed {seed}; {versions}.
 """

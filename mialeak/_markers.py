@@ -18,6 +18,7 @@ from mialeak._fields import as_numbers, is_number
 __all__ = [
     "MARKERS",
     "MARKING_NUMBERS",
+    "cautions_of_one_row",
     "cautions_of_spellings",
     "check_markers",
     "lone_markers",
@@ -28,7 +29,7 @@ __all__ = [
 IntArray = npt.NDArray[np.int64]
 
 #: Fewest columns whose marks one row holds, which is then no person.
-_MANY = 5
+_LEAST_OF_ROW = 5
 
 #: What marks a missing value in files, in small letters.
 MARKERS = frozenset(
@@ -119,7 +120,7 @@ def marker_cautions(factors: dict[Any, Factor], weights: IntArray | None = None)
         for value, rows in lone_markers(factor, weights):
             met.setdefault(value, []).append((name, rows))
     _drop_codes_of_three(met, factors, weights)
-    of_one_row = [] if weights is not None else _of_one_row(met, factors)
+    of_one_row = [] if weights is not None else cautions_of_one_row(met, factors)
     return of_one_row + [
         f"{value!r} is counted as a value like any other, "
         f"{listed(places, show=lambda place: rows_of_column(*place))}. "
@@ -194,14 +195,19 @@ def _abbreviated(values: Mapping[int, Any]) -> tuple[int, ...]:
     return (next(iter(letters)), begun[0][0]) if all(len(each) == 1 for each in begun) else ()
 
 
-def _of_one_row(met: dict[Any, list[tuple[Any, int]]], factors: dict[Any, Factor]) -> list[str]:
-    """One caution in place of many, where a single row holds the marks of many columns."""
+def cautions_of_one_row(
+    met: dict[Any, list[tuple[Any, int]]], factors: Mapping[Any, Factor]
+) -> list[str]:
+    """One caution in place of many, where a single row holds the marks of many columns.
+
+    `met` are the columns in which each mark was met, with the rows; those of the row are removed.
+    """
     places = [(value, name) for value, held in met.items() for name, rows in held if rows == 1]
-    if len(places) < _MANY:
+    if len(places) < _LEAST_OF_ROW:
         return []
     row_of = {place: _row_of(factors[place[1]], place[0]) for place in places}
     row, columns = Counter(row_of.values()).most_common(1)[0]
-    if columns < _MANY:
+    if columns < _LEAST_OF_ROW:
         return []
     for value in list(met):
         met[value] = [place for place in met[value] if row_of.get((value, place[0])) != row]
@@ -218,8 +224,16 @@ def _of_one_row(met: dict[Any, list[tuple[Any, int]]], factors: dict[Any, Factor
 def _row_of(factor: Factor, value: Any) -> int:
     """The row that alone holds a value."""
     alone = np.flatnonzero(factor.rows_of_level == 1).tolist()
-    code = next(code for code in alone if factor.value(code) == value)
+    code = next(code for code in alone if _same(factor.value(code), value))
     return int(np.flatnonzero(factor.codes == code)[0])
+
+
+def _same(one: Any, other: Any) -> bool:
+    """Whether two values are equal, as numbers if they are."""
+    words = str(one), str(other)
+    if all(map(is_number, words)):
+        return float(words[0]) == float(words[1])
+    return words[0] == words[1]
 
 
 def _drop_codes_of_three(

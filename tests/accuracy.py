@@ -25,16 +25,24 @@ PAGE = """\
 
 Each table states the errors of one function for each region of its arguments. The true values are
 computed in [ball arithmetic](glossary.md), that is, to many digits and with a proven bound on the
-error. The unit is eps = 2**-52 of the true value (of 1 where a log probability is near 0). The
-columns "<= 0.5" to "more" have the percentage of points in each class of error; the last two
-columns have the worst error of `scipy.stats` and of the literal formula in NumPy ("NumPy twin") at
-the same points. The tests enforce the column "bound", and fail if a stored worst error grows.
+error. Errors are relative to the true value, and their unit is eps = 2**-52. (Where a log
+probability is between -1 and 0, the error is absolute, in the same unit.) These are the columns:
+
+- "worst" and "mean" are the largest and the mean error of mialeak at the points of the region;
+- "bound" is the largest error that the tests allow. A test also fails if the largest error at a
+  stored set of points grows;
+- "<= 0.5" to "<= 4" have percentages of points: those whose error is at most the limit stated, and
+  above the limit of the column before. "more" has the percentage of points whose error is above 4;
+- "worst SciPy" and "worst NumPy twin" are the largest errors, at the same points, of `scipy.stats`
+  and of the formula as it is written, computed in NumPy.
 
 Each function is computed at {points:,} points, with n in [1, 2**53] and p in [1e-300, 1 - 2**-53].
 A function uses different methods in different regions; some of the points lie where one method
-replaces another. For `binom_excess` and `binom_sf` the tail is above the mean, for
-`binom_shortfall` it is below; "beyond the mean" are the points on the other side of the mean, more
-than one standard deviation (sd) from it. Made by
+replaces another. A point belongs to the first line of a table whose condition it meets. "sd" is the
+standard deviation of the count. For `binom_excess` and `binom_sf` the tail is above the mean; for
+`binom_shortfall` it is below the mean. "beyond the mean" are the points on the side of the mean
+that is not the tail, more than one standard deviation from the mean. "further out" are the points
+more than 6 standard deviations from the mean. Made by
 `python tests/accuracy.py --points {points} --seed {seed} --markdown`."""
 
 

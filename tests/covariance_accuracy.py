@@ -25,18 +25,20 @@ SEEDS = range(20)
 PAGE = """\
 # Accuracy of distances
 
-The table has the largest relative error of squared Mahalanobis distances, compared with 60-digit
-arithmetic (mpmath) on the same float64 rows. Each line is for {count} random draws of 60 rows in
-6 columns, and for the distances of 8 of these rows. The first column is the condition number of
-the covariance, whose principal axes are rotated against the columns. The largest variance is
-about 1, so a mean of 1e8 is 1e8 standard deviations from the origin. The condition number times
-eps = 2**-52 is the error that rounding the entries of the covariance may cause; the tests allow
-mialeak four times this error, plus 1e-14.
+The table has the largest relative errors of squared Mahalanobis distances. The true distances are
+computed from the same float64 rows with 60 digits (mpmath). Each line is for {count} random draws
+of 60 rows in 6 columns, and for the distances of 8 of these rows. The column "condition" has the
+condition number of the covariance (the ratio of its largest to its smallest eigenvalue). The
+principal axes of the covariance are not parallel to the columns. The largest variance is about 1,
+so a mean of 1e8 is 1e8 standard deviations from the origin. The column "condition x eps" has the
+condition number times eps = 2**-52. This is the relative error of the distances that rounding the
+entries of the covariance may cause; the tests allow mialeak four times this error, plus 1e-14.
 
-`mialeak` is fitted to all rows at once, `by blocks` to seven rows at a time, and `merged` merges
-two objects, each fitted to half of the rows. The column of scikit-learn {sklearn} is for
-`EmpiricalCovariance`. river {river} computes a covariance but no distances; NumPy computes the
-distances from river's covariance and from NumPy's mean. Made by
+There are three columns for `StreamingCovariance`. For "mialeak" it is fitted to all rows at once,
+and for "by blocks" to seven rows at a time. For "merged" two objects, each fitted to half of the
+rows, are merged. The column "scikit-learn" is for `EmpiricalCovariance` of scikit-learn {sklearn}.
+The package river {river} computes a covariance but no distances. For the column "river", NumPy
+computes the distances from the covariance of river and from a mean computed by NumPy. Made by
 `python tests/covariance_accuracy.py`; do not edit.
 
 | condition | mean | condition x eps | {names} |

@@ -12,9 +12,10 @@ import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, listed
 from mialeak._columns import Factor
-from mialeak._labels import columns_that
+from mialeak._labels import VARIANT, columns_that
+from mialeak._markers import MARKING_NUMBERS, cautions_of_one_row, rows_of_column
 
-__all__ = ["allele_cautions", "allele_number_cautions", "cautions_of_loci"]
+__all__ = ["allele_cautions", "allele_number_cautions", "cautions_of_loci", "code_cautions"]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -43,6 +44,8 @@ _ALIKE, _MOST_UNLIKE, _UNLIKE = 3.0, 25.0, 5.0
 _LINKED = 0.6
 #: Share of the rows that 0 for a missing genotype has at most, on average and in one column.
 _RARE, _MOST_RARE = 0.05, 0.1
+#: The same of other codes among counts of an allele, in columns named as sites.
+_MISSING = 0.3
 
 
 def allele_number_cautions(held: Mapping[Any, tuple[FloatArray, IntArray]]) -> list[str]:
@@ -88,6 +91,27 @@ def cautions_of_loci(values: Mapping[Any, Any]) -> list[str]:
         "The mean of a column of numbers and the share of each value of others are taken here, not "
         "allele frequencies. Of these write a column for each allele, with the copies of a person, "
         "0, 1 or 2."
+    ]
+
+
+def code_cautions(
+    counts: Mapping[Any, tuple[FloatArray, IntArray]], factors: Mapping[Any, Factor]
+) -> list[str]:
+    """Cautions for 3, 9 or 255 among counts of an allele; :func:`marker_cautions` has -9."""
+    codes = {float(each) for values, _ in counts.values() for each in values}
+    total = sum(int(rows.sum()) for _, rows in counts.values())
+    named = 2 * sum(bool(VARIANT.match(str(name))) for name in counts) > len(counts)
+    met = {}
+    for code in sorted(codes - {0.0, 1.0, 2.0} - set(MARKING_NUMBERS)):
+        held = [(name, int(rows[values == code].sum())) for name, (values, rows) in counts.items()]
+        most = (_MISSING if named or code != 3.0 else _RARE) * total
+        if sum(rows for _, rows in held) <= most:
+            met[code] = [(name, rows) for name, rows in held if rows]
+    return cautions_of_one_row(met, factors) + [
+        f"'{code:g}' is counted as a value like 0, 1 and 2, "
+        f"{listed(places, show=lambda place: rows_of_column(*place))}. If it marks a missing "
+        f"value, pass missing=['{code:g}']."
+        for code, places in met.items()
     ]
 
 

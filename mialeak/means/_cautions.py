@@ -18,11 +18,12 @@ from mialeak._columns import Factor, numeric_levels
 from mialeak._fields import is_number
 from mialeak._labels import VARIANT, columns_that, is_household_name, is_person_name
 from mialeak._lines import cautions_of_names
-from mialeak._markers import MARKERS, MARKING_NUMBERS, marker_cautions, rows_of_column
+from mialeak._markers import MARKERS, marker_cautions, rows_of_column
 from mialeak.means._allele_cautions import (
     allele_cautions,
     allele_number_cautions,
     cautions_of_loci,
+    code_cautions,
 )
 from mialeak.means._row_cautions import row_cautions
 
@@ -82,9 +83,6 @@ _FOREIGN_NUMBER = re.compile(
 )
 #: A duration, as pandas and Arrow have it.
 _DURATION = re.compile(r"(-?\d+ days?,? )?(-1 day, )?[+-]?\d+:\d\d:\d\d(\.\d+)?", re.ASCII)
-#: Share of the values that a code of a missing genotype has at most on average: of 3, which may be
-#: an answer like 0, 1 and 2, and of other codes, or beside names of variants.
-_RARE, _MISSING = 0.05, 0.3
 #: So many columns of genotypes make a table one of genotypes.
 _SITES = 10
 #: Without so many expected genotypes 2, the lack of any is no sign; and the most copies that a
@@ -152,7 +150,7 @@ def cautions_of(
     held = {k: _held(factors[k], each) for k, each in numbers.items() if each is not None}
     counts = [name for name, (values, _) in held.items() if _are_counts(values)]
     if len(counts) >= _SITES:
-        cautions += _of_codes({name: held[name] for name in counts})
+        cautions += code_cautions({name: held[name] for name in counts}, factors)
         cautions += _of_carriers({name: held[name] for name in counts})
     cautions += _of_allele_counts(held)
     cautions += allele_number_cautions(held)
@@ -231,23 +229,6 @@ def _held(factor: Factor, levels: Any) -> tuple[FloatArray, IntArray]:
     known = factor.codes >= 0
     rows = np.bincount(factor.codes[known], minlength=len(levels))
     return np.asarray(levels[rows > 0], np.float64), rows[rows > 0]
-
-
-def _of_codes(counts: Mapping[Any, tuple[FloatArray, IntArray]]) -> list[str]:
-    """Cautions for 3, 9 or 255 among counts of an allele; :func:`marker_cautions` has -9."""
-    cautions = []
-    codes = {float(each) for values, _ in counts.values() for each in values}
-    total = sum(int(rows.sum()) for _, rows in counts.values())
-    named = 2 * sum(bool(VARIANT.match(str(name))) for name in counts) > len(counts)
-    for code in sorted(codes - {0.0, 1.0, 2.0} - set(MARKING_NUMBERS)):
-        held = {name: int(rows[values == code].sum()) for name, (values, rows) in counts.items()}
-        places = [rows_of_column(name, rows) for name, rows in held.items() if rows]
-        if sum(held.values()) <= (_MISSING if named or code != 3.0 else _RARE) * total:
-            cautions.append(
-                f"'{code:g}' is counted as a value like 0, 1 and 2, {listed(places, show=str)}. If "
-                f"it marks a missing value, pass missing=['{code:g}']."
-            )
-    return cautions
 
 
 def _of_carriers(counts: Mapping[Any, tuple[FloatArray, IntArray]]) -> list[str]:
