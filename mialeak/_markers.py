@@ -14,12 +14,14 @@ import numpy.typing as npt
 from mialeak._arrays import invalid, listed
 from mialeak._columns import Factor, numeric_levels, without_markers
 from mialeak._fields import as_numbers, is_number
+from mialeak._labels import columns_that
 
 __all__ = [
     "MARKERS",
     "MARKING_NUMBERS",
     "cautions_of_one_row",
     "cautions_of_spellings",
+    "cautions_of_thousands",
     "check_markers",
     "lone_markers",
     "marker_cautions",
@@ -101,6 +103,8 @@ _MOST_VALUES = 10_000
 _SEPARATOR = re.compile(r"(?<=[^\W\d])[-_](?=[^\W\d])")
 #: A value with the mark of a footnote behind it.
 _FOOTNOTE = re.compile(r"(.*?\w)\s*(?:[\u00b9\u00b2\u00b3\u2070-\u2079]+|\s\(?\d\))")
+#: A number of thousands with dots between them, and how many with and without show that they are.
+_THOUSANDS, _FEWEST_DOTTED, _FEWEST_PLAIN = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+"), 20, 5
 #: Cyrillic and Greek letters that look like Latin ones, which stand for them.
 _ALIKE = str.maketrans(
     "\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0425"
@@ -142,6 +146,35 @@ def cautions_of_spellings(factors: dict[Any, Factor]) -> list[str]:
         f"column {listed(met)} (rows {listed(rows)} for {name!r}). If they mean the same, write "
         "them in the same way."
     ]
+
+
+def cautions_of_thousands(factors: Mapping[Any, Factor]) -> list[str]:
+    """A caution for columns of words that are read as decimals, and seem to be thousands."""
+    names = [name for name, factor in factors.items() if _has_thousands(factor)]
+    if not names:
+        return []
+    return [
+        f"{columns_that(names, 'seems')} to hold numbers with a dot between the thousands: they are "
+        "read as decimals, but each has three digits after the dot, and numbers without a dot are "
+        "all below 1000. If so, write them without the dot."
+    ]
+
+
+def _has_thousands(factor: Factor) -> bool:
+    """Whether all words with a dot are thousands, and the others whole numbers below 1000."""
+    levels: Any = factor.levels
+    held = np.flatnonzero(factor.rows_of_level)
+    if len(held) < _FEWEST_DOTTED + _FEWEST_PLAIN or not isinstance(levels[int(held[0])], str):
+        return False
+    words = [levels[code].strip() for code in held.tolist() if levels[code]]
+    dotted = [word for word in words if "." in word]
+    plain = [word for word in words if "." not in word]
+    return (
+        len(dotted) >= _FEWEST_DOTTED
+        and len(plain) >= _FEWEST_PLAIN
+        and all(map(_THOUSANDS.fullmatch, dotted))
+        and all(word.lstrip("+-").isdecimal() and abs(int(word)) < 1000 for word in plain)
+    )
 
 
 def _spelt_twice(factor: Factor) -> tuple[int, ...]:

@@ -18,7 +18,12 @@ from mialeak._columns import Factor, numeric_levels
 from mialeak._fields import is_number
 from mialeak._labels import VARIANT, columns_that, is_household_name, is_person_name
 from mialeak._lines import cautions_of_names
-from mialeak._markers import MARKERS, marker_cautions, rows_of_column
+from mialeak._markers import (
+    MARKERS,
+    cautions_of_thousands,
+    marker_cautions,
+    rows_of_column,
+)
 from mialeak.means._allele_cautions import (
     allele_cautions,
     allele_number_cautions,
@@ -129,6 +134,7 @@ def cautions_of(
     whether the columns were named one by one.
     """
     cautions = cautions_of_names(factors) + marker_cautions(dict(factors))
+    cautions += cautions_of_thousands(factors)
     texts = {name: _texts(factors[name]) for name, each in numbers.items() if each is None}
     letters = [name for name, words in texts.items() if _are_genotypes(name, words)]
     coded = [name for name in letters if set(texts[name]) <= _COUNTS_AS_TEXT]

@@ -26,7 +26,12 @@ from mialeak._labels import (
     word_of,
 )
 from mialeak._lines import cautions_of_lines
-from mialeak._markers import cautions_of_spellings, lone_markers, marker_cautions
+from mialeak._markers import (
+    cautions_of_spellings,
+    cautions_of_thousands,
+    lone_markers,
+    marker_cautions,
+)
 from mialeak._samples import (
     LEVEL,
     differ_together,
@@ -91,6 +96,8 @@ def cautions_of(
     `before` are the columns before they were recoded: bands hide the marks of missing values.
     """
     cautions = marker_cautions(before, weights) + cautions_of_spellings(factors)
+    recoded = {name: each for name, each in before.items() if factors.get(name) is not each}
+    cautions += cautions_of_thousands(recoded)
     cautions += cautions_of_lines(factors, of_persons=weights is None)
     cautions += _of_measurements(factors, weights) + _of_sites(factors)
     if weights is not None:
