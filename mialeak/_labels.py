@@ -101,9 +101,9 @@ ponderation peso vægt vikt vekt gewichtung hochrechnungsfaktor
 wgt_pers wgt_hh gew gewichte hrf faktor hochrechnung hochfaktor expansion_factor
 factor_expansion fexp ponderador weegfactor fw fweight fweights pweights aweight iweight
 freq_weight frequency_weight repwt repwgt
-pondera pondih pondii pondiio pondfin fac fac_tri fac_men fex fex_c fact_exp expr iponde ipondi extri
-peso_final pesofin a_fnlwgt hweight pweight_final waga wagi vaha súly suly fator_expansao fatorexp
-grossing_factor hochr coef_final coefponder
+pondera pondih pondii pondiio pondfin fac fac_tri fac_men fex fex_c fact_exp expr iponde ipondi
+extri peso_final pesofin a_fnlwgt hweight pweight_final waga wagi vaha súly suly fatorexp
+fator_expansao grossing_factor hochr coef_final coefponder
 """
 _WEIGHTS = frozenset(_WEIGHT_WORDS.split())
 #: Those that may be the weight of a body, or another factor.

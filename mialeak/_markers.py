@@ -154,9 +154,9 @@ def cautions_of_thousands(factors: Mapping[Any, Factor]) -> list[str]:
     if not names:
         return []
     return [
-        f"{columns_that(names, 'seems')} to hold numbers with a dot between the thousands: they are "
-        "read as decimals, but each has three digits after the dot, and numbers without a dot are "
-        "all below 1000. If so, write them without the dot."
+        f"{columns_that(names, 'seems')} to hold numbers with a dot between the thousands: they "
+        "are read as decimals, but each has three digits after the dot, and numbers without a dot "
+        "are all below 1000. If so, write them without the dot."
     ]
 
 

@@ -46,7 +46,9 @@ OFFICES = [
                 "release p.toml --max-leakage 1",
                 {
                     "p.toml": plan(
-                        'table = ["area"]\nwhere = { wage = { min = 500 } }', people="t.csv"
+                        'table = ["area"]',
+                        'table = ["area"]\nwhere = { wage = { min = 500 } }',
+                        people="t.csv",
                     )
                 },
             ),
