@@ -17,6 +17,7 @@ __all__ = [
     "NAMES_OF_PERIODS",
     "NAMES_OF_VARIABLES",
     "VARIANT",
+    "WORDS_OF_SEXES",
     "WORDS_OF_TOTALS",
     "columns_that",
     "is_body_weight",
@@ -150,6 +151,15 @@ ukupno,toplam,genel toplam,kokku,kopā,iš viso,\u03c3\u03cd\u03bd\u03bf\u03bb\u
 \u0432\u0441\u0435\u0433\u043e,\u0438\u0442\u043e\u0433\u043e,\u5408\u8a08,\u603b\u8ba1,\u7e3d\u8a08,\ud569\uacc4
 """
 WORDS_OF_TOTALS = frozenset(filter(None, _TOTAL_WORDS.replace("\n", ",").split(",")))
+
+#: Values of a category of the sex, in small letters, which are names of columns in tables by sex.
+_SEX_WORDS = """
+f m w v k female male females males women men woman man girls boys weiblich männlich frauen männer
+femmes hommes femme homme féminin masculin mujeres hombres mujer hombre donne uomini femmine maschi
+vrouwen mannen vrouw man kvinder mænd kvinne mann kvinner menn kvinnor män kvinna naiset miehet
+mulheres homens kobiety mężczyźni ženy muži
+"""
+WORDS_OF_SEXES = frozenset(_SEX_WORDS.split())
 
 
 #: Names of variants: rs numbers, or a chromosome and a position.

@@ -419,7 +419,9 @@ def _with_heeded(wanted: list[str] | None, options: argparse.Namespace) -> Any:
             if word_of(name) in NAMES_OF_PERIODS
             or is_person_name(name)
             or is_household_name(name)
-            or (whole and name and not name.startswith("__index_level_"))
+            or (
+                whole and (name or options.counts is None) and not name.startswith("__index_level_")
+            )
         ]
         # The register, or the panel, may be counted alone.
         beside = options.population is not None or options.panel is not None

@@ -23,7 +23,7 @@ from mialeak.tables._cautions import (
     cautions_of_uncounted_persons,
 )
 from mialeak.tables._cells import Cells, codes_of, count_cells
-from mialeak.tables._counts import cautions_of_index
+from mialeak.tables._crosstabs import cautions_of_index
 from mialeak.tables._estimate import estimate_max_leakage
 from mialeak.tables._margin_report import margin_report
 from mialeak.tables._margins import MarginReport
@@ -462,7 +462,7 @@ def _cautions(counted: _Counted, person: Any, counts: Any) -> list[str]:
         *counted.notes,
         *cautions_of_dropped(factors, counted.rows, counted.n_dropped - blank),
         *cautions_of_blank_rows(blank if counted.n_missing else 0),
-        *cautions_of_index(table),
+        *cautions_of_index(table, counted.unrecoded if persons is None else {}),
         *cautions_of(factors, persons, counted.unrecoded),
         *cautions_of_recoding(counted.unrecoded, factors),
     ]

@@ -21,12 +21,8 @@ from mialeak.tables._cautions import (
     cautions_of_strata,
 )
 from mialeak.tables._cells import Cells, codes_of, count_cells, summed
-from mialeak.tables._counts import (
-    as_words,
-    check_index,
-    count_column,
-    rows_of_total,
-)
+from mialeak.tables._counts import as_words, count_column, rows_of_total
+from mialeak.tables._crosstabs import check_index
 from mialeak.tables._recoding import Recoding, recoded
 from mialeak.tables._register_cautions import (
     cautions_of_drawn_groups,
