@@ -28,6 +28,7 @@ from mialeak.tables._register_cautions import (
     cautions_of_drawn_groups,
     cautions_of_people,
     cautions_of_uncounted_shares,
+    cautions_of_weights,
     uncounted_of_both,
 )
 from mialeak.tables._register_report import (
@@ -151,8 +152,10 @@ def population_report(
         cell than the table has rows, or not more people than the release has rows; if a stratum
         of it has no rows in the table, or nobody else.
     """
-    if population is None or is_size(population):
+    if population is None:
         return None, []
+    if is_size(population):
+        return None, cautions_of_weights(table, int(population))
     if strata is not None:
         _check_strata(strata, list(values), n, recoding)
     factors, persons, notes = _read(population, list(values), counts, missing, total)
