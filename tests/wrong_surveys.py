@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 from wrong_inputs import Call, Shell, csv
 
-from mialeak.tables import table_leakage
+from mialeak.tables import estimate_max_leakage, table_leakage
 
 RNG = np.random.default_rng(31)
 
@@ -28,6 +28,8 @@ def read(labels, columns):
 
 REGIONS = {name: 3 + RNG.poisson(30, 20) for name in ("North", "East", "South")}
 YEARS = ("2019", "2020", "2021")
+#: Counts with their sums.
+CROSSED = pd.crosstab(REGIONS["North"] % 7, REGIONS["East"] % 3, margins=True)
 SURVEYS = [
     *(
         Shell(
@@ -58,6 +60,41 @@ SURVEYS = [
         for labels in (TOWNS, range(15, 35), [9.4 + k / 10 for k in range(20)])
     ),
 ]
+
+#: A sample of 1,500 of 30,000 people, half of the women and 2 % of the men, with their weights.
+SEX = RNG.permutation(np.repeat(["f", "m"], [1200, 300]))
+DRAWN = [RNG.integers(1, 17, 1500), RNG.integers(0, 9, 1500), SEX]
+WEIGHTS = np.where(SEX == "f", 2.5, 90.0)
+
+
+def sample(name, weights):
+    return csv(["region", "age", "sex", name], *DRAWN, weights)
+
+
+SURVEYS += [
+    *(
+        Shell(
+            f"a sample of unequal probabilities, with the weights in {name!r}",
+            "table t.csv --columns region,age,sex --population 30000 --max-leakage 1",
+            [f"Column {name!r} has the name of a survey weight, from 2.5 to 90", "--strata"],
+            {"t.csv": sample(name, WEIGHTS)},
+            cautioned=True,
+        )
+        for name in ("weight", "wgt_pers")
+    ),
+    Shell(
+        "a plan that no recoding reaches",
+        "table t.csv --exclude n --plan 0.0001 --keep region,age,sex",
+        ["--plan must be reached with every column dropped that may be"],
+        {"t.csv": sample("n", SEX)},
+    ),
+    Shell(
+        "a recode table with two codes for a value",
+        "table t.csv --columns age,sex --recode r.csv",
+        ["--recode must have one code for each value; line 4 has another for '1'"],
+        {"t.csv": sample("x", SEX), "r.csv": "column,value,code\nage,1,a\nage,2,a\nage,1,b\n"},
+    ),
+]
 SURVEY_CALLS = [
     *(
         Call(
@@ -81,11 +118,35 @@ SURVEY_CALLS = [
         lambda: table_leakage(pd.DataFrame(dict(zip(YEARS, REGIONS.values(), strict=True)))),
         ["its columns are called '2019', '2020', '2021'", "counts='n'"],
     ),
+    *(
+        Call(
+            f"{what} with the sums of its counts",
+            lambda counts=counts: estimate_max_leakage(counts),
+            ["counts must count each person once", "without margins=True"],
+        )
+        for what, counts in (
+            ("a cross-tabulation", CROSSED),
+            ("an array", CROSSED.to_numpy()),
+            ("a cross-tabulation of which the last row was left out", CROSSED.iloc[:-1]),
+            ("a series", CROSSED["All"]),
+        )
+    ),
 ]
 
 #: Answers of persons, whole numbers all.
 ANSWERS = pd.DataFrame(RNG.integers(1, 6, (60, 3)), columns=["q1", "q2", "q3"])
 ORDINARY_SURVEYS = [
+    *(
+        Shell(title, f"table t.csv --columns region,age,sex --population {people}", [],
+              {"t.csv": sample("weight", weights)})
+        for title, people, weights in (
+            ("weights of bodies", 30_000, 40 + RNG.integers(0, 80, 1500)),
+            ("weights that are nearly equal", 30_000, 20 + RNG.normal(0, 2, 1500).round(2)),
+        )
+    ),
+    Shell("bands of a table of counts", "table t.csv --counts n --bin age:5", [],
+          {"t.csv": csv(["age", "sex", "n"], np.repeat(range(18, 78), 2), [*"fm"] * 60,
+                        np.arange(120) * 37 % 101 + 20)}),
     Shell("answers with the numbers of rows without a name", "table t.csv --columns q1,q2", [],
           {"t.csv": ANSWERS.assign(q2=ANSWERS["q2"] * 10).to_csv()}),
     Shell("answers with names of persons without a name", "table t.csv --columns q1,q2", [],

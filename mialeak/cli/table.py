@@ -325,6 +325,8 @@ def _verdict(
         if sentence:
             sentences.append(sentence)
         content[name] = None if limit is None else value
+    if options.protect or options.coarsen:
+        sentences.append("The limit is for the counts without protection (--protect, --coarsen).")
     limit = limits["max_leakage"]
     if margins is None or margins.is_exact or limit is None:
         pass

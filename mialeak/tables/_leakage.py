@@ -488,7 +488,7 @@ def _cautions(counted: _Counted, person: Any, counts: Any) -> list[str]:
         elif not of_rows:
             of_rows = cautions_of_melted(values, sizes, factors)
         return cautions + of_rows
-    every = all_columns(table, factors, counts)
+    every = all_columns(table, counted.unrecoded, counts)
     return [
         *cautions,
         *cautions_of_repeats(every),
