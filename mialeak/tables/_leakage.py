@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from mialeak._arrays import as_choice, as_count
 from mialeak._columns import Factor
-from mialeak._lines import cautions_of_blank_rows
+from mialeak._lines import cautions_of_blank_rows, cautions_of_code_lists
 from mialeak._results import as_confidence
 from mialeak.tables._cautions import (
     cautions_of,
@@ -474,6 +474,7 @@ def _cautions(counted: _Counted, person: Any, counts: Any) -> list[str]:
         cautions += cautions_of_persons(factors)
     if persons is None:
         everything = with_omitted(table, counted.unrecoded)
+        cautions += cautions_of_code_lists(counted.unrecoded, everything)
         stacked = cautions_of_stacked(values, sizes)
         if person is not None:
             return [*cautions, *cautions_of_numbers(person, everything), *stacked]
