@@ -208,7 +208,10 @@ def _are_shares(factors: list[Factor]) -> bool:
 
 
 def _are_categories(factor: Factor) -> bool:
-    """Whether no two rows agree: words, or rising numbers, whole or by even steps."""
+    """Whether no two rows agree: words, or numbers in order, whole or by even steps.
+
+    They rise or fall, or rise as words do: 1, 10, 11, 2.
+    """
     if not all_differ(factor):
         return False
     first = factor.value(int(factor.codes[0]))
@@ -218,7 +221,11 @@ def _are_categories(factor: Factor) -> bool:
     if len(factor.codes) < _FEWEST_RISING or numbers is None:
         return False
     steps = np.diff(numbers[factor.codes])
-    return bool((steps > 0.0).all()) and (_is_even(steps) or holds_counts(factor))
+    if _is_even(np.abs(steps)) and np.ptp(np.sign(steps)) == 0.0:
+        return True
+    words = [str(factor.value(code)) for code in factor.codes[:_MOST_LABELS].tolist()]
+    in_order = (steps > 0.0).all() or (steps < 0.0).all() or words == sorted(words)
+    return bool(in_order) and holds_counts(factor)
 
 
 def _is_even(steps: npt.NDArray[Any]) -> bool:
