@@ -102,12 +102,15 @@ ponderation peso vægt vikt vekt gewichtung hochrechnungsfaktor
 wgt_pers wgt_hh gew gewichte hrf faktor hochrechnung hochfaktor expansion_factor
 factor_expansion fexp ponderador weegfactor fw fweight fweights pweights aweight iweight
 freq_weight frequency_weight repwt repwgt
+pondera ponderacion pondfin pondih pondii pondiio ipondi fac_tri fac_men fex fex_c fact_exp
+factor_exp factor fator_expansao peso_final a_fnlwgt hweight finalwt ef107 db090 pb040 pb060 rb050
+rb060 v1028 v1032 waga vaha suly súly grossing_factor hochr coef_elev coefelev
 """
 _WEIGHTS = frozenset(_WEIGHT_WORDS.split())
 #: Those that may be the weight of a body, or another factor.
 _BODY_WORDS = """
 weight weights wgt wgts wt wts gewicht poids peso vægt vikt vekt gew gewichte faktor fw
-repwt
+repwt factor vaha suly súly waga
 """
 _BODIES = frozenset(_BODY_WORDS.split())
 #: Other names of weights of a design, as in NHANES, DHS, BRFSS and ESS, or of inverse probability.
@@ -191,9 +194,16 @@ def is_person_name(name: Any, values: int | None = None, rows: int = 0) -> bool:
     return word in _NOUNS or _PERSON.fullmatch(word) is not None
 
 
-def is_household_name(name: Any) -> bool:
-    """Whether it is the name of a column of numbers of households."""
-    return _HOUSEHOLD.fullmatch(word_of(name)) is not None
+def is_household_name(name: Any, values: int | None = None, rows: int = 0) -> bool:
+    """Whether it is the name of a column of numbers of households.
+
+    "household" is one where there are so many `values` in so many `rows` as :func:`is_person_name`
+    asks of nouns: fewer are kinds of households.
+    """
+    word = word_of(name)
+    if values is not None and not max(_FEWEST_PERSONS, rows / _ROWS_OF_PERSON) <= values:
+        return word != "household" and _HOUSEHOLD.fullmatch(word) is not None
+    return _HOUSEHOLD.fullmatch(word) is not None
 
 
 def columns_that(names: Sequence[Any], verb: str) -> str:
@@ -206,7 +216,8 @@ def columns_that(names: Sequence[Any], verb: str) -> str:
 def is_weight(name: Any) -> bool:
     """Whether it is the name of a column of survey weights."""
     word = word_of(name)
-    return word.rstrip("0123456789") in _WEIGHTS or _DESIGN.fullmatch(word) is not None
+    is_listed = word in _WEIGHTS or word.rstrip("0123456789") in _WEIGHTS
+    return is_listed or _DESIGN.fullmatch(word) is not None
 
 
 def is_body_weight(name: Any) -> bool:

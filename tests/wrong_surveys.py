@@ -65,6 +65,8 @@ SURVEYS = [
 SEX = RNG.permutation(np.repeat(["f", "m"], [1200, 300]))
 DRAWN = [RNG.integers(1, 17, 1500), RNG.integers(0, 9, 1500), SEX]
 WEIGHTS = np.where(SEX == "f", 2.5, 90.0)
+#: The same with other codes for the sex from row 900 on.
+CODED = np.where(np.arange(1500) < 900, SEX, np.where(SEX == "f", "2", "1"))
 
 
 def sample(name, weights):
@@ -133,9 +135,51 @@ SURVEY_CALLS = [
     ),
 ]
 
+SURVEYS += [
+    *(
+        Shell(
+            f"a cross-tabulation of numbers{how}",
+            "table t.csv",
+            ["cross-tabulation: no two rows agree in 'born'", "--counts n"],
+            {"t.csv": saved(born, REGIONS, "born")},
+        )
+        for how, born in (
+            (" that fall", range(2020, 2000, -1)),
+            (" in the order of words", sorted(map(str, range(1, 21)))),
+            (" with decimals", [9.4 + k / 2 for k in range(20)]),
+        )
+    ),
+    *(
+        Shell(
+            f"files with different codes, {columns} counted",
+            f"table t.csv --columns {columns} --max-leakage 1",
+            ["'sex' holds other values from row 900 on than in the rows before it"],
+            {"t.csv": csv(["region", "age", "sex"], *DRAWN[:2], CODED)},
+            cautioned=True,
+        )
+        for columns in ("region,age,sex", "sex,age")
+    ),
+    *(
+        Shell(
+            f"a column of weights called {name!r}",
+            "table t.csv --max-leakage 1",
+            [f"Column {name!r} has the name of a survey weight", f"--exclude {name}"],
+            {"t.csv": sample(name, RNG.integers(30, 900, 1500))},
+            cautioned=True,
+        )
+        for name in ("PONDERA", "fac_tri", "RB050", "waga")
+    ),
+]
 #: Answers of persons, whole numbers all.
 ANSWERS = pd.DataFrame(RNG.integers(1, 6, (60, 3)), columns=["q1", "q2", "q3"])
 ORDINARY_SURVEYS = [
+    Shell("towns of two regions, one below the other", "table t.csv --columns region,town", [],
+          {"t.csv": csv(["region", "town"], np.repeat([*"NS"], (700, 800)),
+                        [f"{'NS'[k > 699]}{k * k % 7}" for k in range(1500)])}),
+    Shell("the durations of a study, left out", "table t.csv --columns region,age", [],
+          {"t.csv": csv(["region", "age", "time"], *DRAWN[:2], RNG.integers(1, 900, 1500))}),
+    Shell("kinds of households", "table t.csv", [],
+          {"t.csv": csv(["region", "household"], DRAWN[0], RNG.choice(["one", "two"], 1500))}),
     *(
         Shell(title, f"table t.csv --columns region,age,sex --population {people}", [],
               {"t.csv": sample("weight", weights)})
