@@ -17,6 +17,7 @@ __all__ = [
     "NAMES_OF_PERIODS",
     "NAMES_OF_VARIABLES",
     "VARIANT",
+    "WORDS_OF_SEXES",
     "WORDS_OF_TOTALS",
     "columns_that",
     "is_body_weight",
@@ -101,15 +102,16 @@ ponderation peso vægt vikt vekt gewichtung hochrechnungsfaktor
 wgt_pers wgt_hh gew gewichte hrf faktor hochrechnung hochfaktor expansion_factor
 factor_expansion fexp ponderador weegfactor fw fweight fweights pweights aweight iweight
 freq_weight frequency_weight repwt repwgt
-pondera pondih pondii pondiio pondfin fac fac_tri fac_men fex fex_c fact_exp expr iponde ipondi
-extri peso_final pesofin a_fnlwgt hweight pweight_final waga wagi vaha súly suly fatorexp
-fator_expansao grossing_factor hochr coef_final coefponder
+pondera ponderacion pondfin pondih pondii pondiio ipondi fac_tri fac_men fex fex_c fact_exp
+factor_exp factor fator_expansao peso_final a_fnlwgt hweight finalwt ef107 db090 pb040 pb060 rb050
+rb060 v1028 v1032 waga vaha suly súly grossing_factor hochr coef_elev coefelev
+fac expr iponde extri pesofin wagi fatorexp coef_final
 """
 _WEIGHTS = frozenset(_WEIGHT_WORDS.split())
 #: Those that may be the weight of a body, or another factor.
 _BODY_WORDS = """
 weight weights wgt wgts wt wts gewicht poids peso vægt vikt vekt gew gewichte faktor fw
-repwt
+repwt factor vaha suly súly waga
 """
 _BODIES = frozenset(_BODY_WORDS.split())
 #: Other names of weights of a design, as in NHANES, DHS, BRFSS and ESS, or of inverse probability.
@@ -154,6 +156,15 @@ ukupno,toplam,genel toplam,kokku,kopā,iš viso,\u03c3\u03cd\u03bd\u03bf\u03bb\u
 """
 WORDS_OF_TOTALS = frozenset(filter(None, _TOTAL_WORDS.replace("\n", ",").split(",")))
 
+#: Values of a category of the sex, in small letters, which are names of columns in tables by sex.
+_SEX_WORDS = """
+f m w v k female male females males women men woman man girls boys weiblich männlich frauen männer
+femmes hommes femme homme féminin masculin mujeres hombres mujer hombre donne uomini femmine maschi
+vrouwen mannen vrouw man kvinder mænd kvinne mann kvinner menn kvinnor män kvinna naiset miehet
+mulheres homens kobiety mężczyźni ženy muži
+"""
+WORDS_OF_SEXES = frozenset(_SEX_WORDS.split())
+
 
 #: Names of variants: rs numbers, or a chromosome and a position.
 VARIANT = re.compile(r"(rs|ss)\d+([_:].*)?|(chr)?(\d{1,2}|x|y|mt?):\d{4,}(\D.*)?", re.IGNORECASE)
@@ -184,9 +195,16 @@ def is_person_name(name: Any, values: int | None = None, rows: int = 0) -> bool:
     return word in _NOUNS or _PERSON.fullmatch(word) is not None
 
 
-def is_household_name(name: Any) -> bool:
-    """Whether it is the name of a column of numbers of households."""
-    return _HOUSEHOLD.fullmatch(word_of(name)) is not None
+def is_household_name(name: Any, values: int | None = None, rows: int = 0) -> bool:
+    """Whether it is the name of a column of numbers of households.
+
+    "household" is one where there are so many `values` in so many `rows` as :func:`is_person_name`
+    asks of nouns: fewer are kinds of households.
+    """
+    word = word_of(name)
+    if values is not None and not max(_FEWEST_PERSONS, rows / _ROWS_OF_PERSON) <= values:
+        return word != "household" and _HOUSEHOLD.fullmatch(word) is not None
+    return _HOUSEHOLD.fullmatch(word) is not None
 
 
 def columns_that(names: Sequence[Any], verb: str) -> str:
@@ -199,7 +217,8 @@ def columns_that(names: Sequence[Any], verb: str) -> str:
 def is_weight(name: Any) -> bool:
     """Whether it is the name of a column of survey weights."""
     word = word_of(name)
-    return word.rstrip("0123456789") in _WEIGHTS or _DESIGN.fullmatch(word) is not None
+    is_listed = word in _WEIGHTS or word.rstrip("0123456789") in _WEIGHTS
+    return is_listed or _DESIGN.fullmatch(word) is not None
 
 
 def is_body_weight(name: Any) -> bool:

@@ -12,11 +12,12 @@ import numpy.typing as npt
 from mialeak._arrays import listed
 from mialeak._columns import Factor
 from mialeak._fields import is_number
-from mialeak._labels import WORDS_OF_TOTALS
+from mialeak._labels import WORDS_OF_TOTALS, columns_that
 from mialeak._markers import MARKERS
 
 __all__ = [
     "cautions_of_blank_rows",
+    "cautions_of_code_lists",
     "cautions_of_lines",
     "cautions_of_names",
     "number_of_blank_rows",
@@ -27,6 +28,8 @@ __all__ = [
 _MOST_HEADERS, _FEWEST_LINES = 4, 20
 #: The largest share of the rows that repeat the names of the columns, one for each file.
 _REPEATED_NAMES = 0.25
+#: Values of a column up to which those of its first rows and of all others are compared.
+_MOST_CODES = 400
 #: What begins a line of remarks in the languages of statistical offices.
 _SOURCE = re.compile(r"(sources?|notes?|kilde|källa|quelle|fuente|fonte|bron|anmerkung)\s*:")
 
@@ -108,6 +111,47 @@ def cautions_of_names(factors: Mapping[Any, Factor]) -> list[str]:
         f"Row {listed(places, show=str)} repeats the names of the columns, as where files were "
         "joined, and is counted as a person. Take it out, and see that nobody is in two files."
     ]
+
+
+def cautions_of_code_lists(chosen: Mapping[Any, Factor], every: Mapping[Any, Factor]) -> list[str]:
+    """A caution for a column of which the first rows have other values than all rows from one on.
+
+    So has a table of two files with different codes.  None if another of `every` column has other
+    values there too, but of one each, as the file of a region has.
+    """
+    met = {name: cut for name, factor in chosen.items() if (cut := _only_cut(factor))}
+    for cut in sorted(set(met.values())):
+        names = [name for name in met if met[name] == cut]
+        if any(name not in met and _is_cut(factor, cut) for name, factor in every.items()):
+            continue
+        return [
+            f"{columns_that(names, 'holds')} other values from row {cut:,} on than in the rows "
+            "before it, as where files with different codes were joined. If so, write the values "
+            "in one way."
+        ]
+    return []
+
+
+def _only_cut(factor: Factor) -> int:
+    """The row that divides a column into two parts, each of several values in turn; 0 if none."""
+    codes = factor.codes
+    shown = np.count_nonzero(factor.rows_of_level)
+    if len(codes) < 2 * _FEWEST_LINES or not 4 <= shown <= _MOST_CODES:
+        return 0
+    values, first = np.unique(codes, return_index=True)
+    last = codes.size - 1 - np.unique(codes[::-1], return_index=True)[1]
+    first, last = first[values >= 0], last[values >= 0]
+    order = np.argsort(first)
+    cuts = np.flatnonzero(first[order][1:] > np.maximum.accumulate(last[order])[:-1]) + 1
+    if cuts.size != 1 or not 2 <= cuts[0] <= shown - 2:
+        return 0
+    row = int(first[order][cuts[0]])
+    return row if _FEWEST_LINES <= row <= codes.size - _FEWEST_LINES else 0
+
+
+def _is_cut(factor: Factor, row: int) -> bool:
+    """Whether no value of a column stands both before a row and from it on."""
+    return not np.intersect1d(factor.codes[:row], factor.codes[row:]).size
 
 
 def _has_merged_cells(factor: Factor) -> bool:

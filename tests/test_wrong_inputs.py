@@ -41,6 +41,7 @@ from wrong_offices import CURED, OFFICES, ORDINARY_OFFICES
 from wrong_persons import ORDINARY, PERSONS
 from wrong_registers import REGISTER_INPUTS
 from wrong_releases import PLANS
+from wrong_surveys import FRAMES, ORDINARY_SURVEYS, SURVEY_CALLS, SURVEYS
 from wrong_tables import COUNTED, NAMED, PEOPLE, RAW, TABLE_CALLS, TABLES
 
 from mialeak import exact_mean_tradeoff, mean_leakage, mean_tradeoff
@@ -57,9 +58,10 @@ LONGEST = 600
 ANSWERS = {"table": " Publishing ", "mean": " Publishing ", "release": " These 2 outputs "}
 
 IN_PYTHON = TABLE_CALLS + LARGE_CALLS + CALLS + GENETICS + CALLS_OF_PERSONS
+IN_PYTHON += SURVEY_CALLS
 LINES = TABLES + COUNTS + LAYOUTS + MEANS + AUDITS + PLANS + PERSONS + MEANS_OF_PERSONS
-LINES += REGISTER_INPUTS + OFFICES
-TAKEN = ORDINARY + ORDINARY_MEANS + ORDINARY_OFFICES
+LINES += REGISTER_INPUTS + OFFICES + SURVEYS
+TAKEN = ORDINARY + ORDINARY_MEANS + ORDINARY_OFFICES + ORDINARY_SURVEYS
 
 
 @pytest.mark.parametrize("case", LINES, ids=lambda case: case.title)
@@ -146,6 +148,11 @@ def test_an_ordinary_file_has_no_caution(case, tmp_path, monkeypatch, capsys):
         (tmp_path / name).write_text(content)
     assert main(case.line.split()) == 0
     assert capsys.readouterr().out.startswith("Publishing ")
+
+
+@pytest.mark.parametrize("name", FRAMES)
+def test_frames_of_persons_are_no_cross_tabulations(name):
+    assert not table_leakage(FRAMES[name]).cautions
 
 
 @pytest.mark.parametrize("name", ORDERS)

@@ -291,7 +291,8 @@ def check_index(path: TableFile, names: list[str], columns: Any) -> None:
         if columns is None and (not name or name.startswith("__index_level_")):
             raise ValueError(
                 f"{path} has the row numbers of a data frame, it seems: column {place} is called "
-                f"{name!r}. Write it with index=False, or choose the columns"
+                f"{name!r}. Write it with index=False, or choose the columns; if it labels "
+                "the rows of a cross-tabulation, name it"
             )
 
 

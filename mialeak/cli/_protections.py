@@ -106,7 +106,10 @@ def plan(frame: Any, columns: Any, options: argparse.Namespace, **asked: Any) ->
 
     keep = () if options.keep is None else _options.names(options.keep, "--keep")
     weights = dict(options.weight or ())
+    typed = options.typed
+    options.typed = {**typed, "leakage": "--plan"}  # that of the other reports is --target
     proposed = plan_recoding(frame, columns, options.plan, keep=keep, weights=weights, **asked)
+    options.typed = typed
     if options.recode_to is not None:
         proposed.write(options.recode_to)
     return proposed

@@ -325,6 +325,8 @@ def _verdict(
         if sentence:
             sentences.append(sentence)
         content[name] = None if limit is None else value
+    if options.protect or options.coarsen:
+        sentences.append("The limit is for the counts without protection (--protect, --coarsen).")
     limit = limits["max_leakage"]
     if margins is None or margins.is_exact or limit is None:
         pass
@@ -419,7 +421,9 @@ def _with_heeded(wanted: list[str] | None, options: argparse.Namespace) -> Any:
             if word_of(name) in NAMES_OF_PERIODS
             or is_person_name(name)
             or is_household_name(name)
-            or (whole and name and not name.startswith("__index_level_"))
+            or (
+                whole and (name or options.counts is None) and not name.startswith("__index_level_")
+            )
         ]
         # The register, or the panel, may be counted alone.
         beside = options.population is not None or options.panel is not None

@@ -33,6 +33,7 @@ from mialeak._markers import (
     marker_cautions,
 )
 from mialeak._samples import (
+    DATE,
     LEVEL,
     differ_together,
     groups_of_rows,
@@ -82,6 +83,9 @@ _FEWEST_MEASURED, _SHARED, _FIRST = 20, 10, 1000
 
 #: Fewest columns of sites that make a table one of genotypes.
 _SITES = 10
+
+#: Most years, waves or months of a study: more numbers are durations.
+_MOST_PERIODS = 100
 
 #: Rows of a person that are those of many: so many, and so many times those of any other.
 _UNKNOWN_ROWS, _UNKNOWN_TIMES = 20, 5
@@ -167,7 +171,7 @@ def _of_names(factors: dict[Any, Factor]) -> list[str]:
             )
             continue
         size = int(np.count_nonzero(factor.rows_of_level)), len(factor.codes)
-        named = is_person_name(name, *size) or is_household_name(name)
+        named = is_person_name(name, *size) or is_household_name(name, *size)
         if named and not all_differ(factor):
             cautions.append(
                 f"Column {name!r} has the name of an identifier, and some of its values are those "
@@ -189,6 +193,9 @@ def cautions_of_periods(frame: Any, chosen: Container[Any], table: str = "table"
         if name in chosen or word_of(name) not in NAMES_OF_PERIODS:
             continue
         factor = dict(each_factor(frame, [name]))[name]
+        values = np.flatnonzero(factor.rows_of_level)
+        if values.size > _MOST_PERIODS and not DATE.fullmatch(str(factor.value(int(values[0])))):
+            continue  # durations
         if len(np.unique(factor.codes)) > 1:
             return [
                 f"The {table} has rows of different values of column {name!r}, which is left out: "

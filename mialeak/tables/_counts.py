@@ -14,7 +14,7 @@ from mialeak._arrays import MAX_COUNT, invalid, listed
 from mialeak._columns import Factor, numeric_levels
 from mialeak._fields import is_number
 from mialeak._labels import WORDS_OF_TOTALS, is_count_name
-from mialeak.tables._cells import all_differ, codes_of, count_cells
+from mialeak.tables._cells import codes_of, count_cells
 from mialeak.tables._unpublished import (
     BEFORE_SUPPRESSION,
     cautions_of_codes,
@@ -33,9 +33,6 @@ __all__ = [
     "are_counts",
     "as_cell_counts",
     "as_words",
-    "cautions_of_index",
-    "check_index",
-    "check_rows_are_persons",
     "count_column",
     "holds_counts",
     "numbers_of",
@@ -57,12 +54,6 @@ _ROWS_OF_VALUE, _FEWEST_REPEATED = 20, 5
 
 #: Share of the rows that must differ in the other columns for a row to be a cell.
 NEARLY_ALL = 0.95
-
-#: Largest table of shares, and how far from 1 or 100 their rounding can bring the sum.
-_MOST_SHARES, _ROUNDING = 100_000, 0.005
-
-#: Fewest rows at which whole numbers that rise are taken for the categories of a cross-tabulation.
-_FEWEST_RISING = 5
 
 
 def as_cell_counts(
@@ -255,42 +246,6 @@ def _refuse_totals(name: Any, factor: Factor, totals: npt.NDArray[np.bool_]) -> 
                 invalid(f"column {name!r}", rule, remedy=remedy)
 
 
-def check_rows_are_persons(factors: dict[Any, Factor]) -> None:
-    """Refuse a table of counts that is passed as if its rows were persons.
-
-    A table of counts has a column of whole numbers with the name of a count, and next to no two
-    rows that agree in all other columns; a table of shares has a column of fractions that sum to 1
-    or to 100.  In a cross-tabulation no two rows agree in the first column, and all others, at
-    least two, hold whole numbers or what stands for one that is not published, or shares of their
-    rows or of the whole.
-    """
-    rows = len(next(iter(factors.values())).codes)
-    if rows < 2 or len(factors) < 2:
-        return
-    counted = count_column(factors)
-    if counted is not None:
-        refuse_counted(counted)
-    for name, factor in factors.items():
-        if _sums_to_whole(factor):
-            others = [codes_of(other) for key, other in factors.items() if key != name]
-            if len(count_cells(others, rows).counts) >= NEARLY_ALL * rows:
-                _refuse_shares(name)
-    first, *others_names = factors
-    if (
-        len(others_names) >= 2
-        and _are_categories(factors[first])
-        and all(holds_counts(factors[name], strict=True) for name in others_names)
-    ):
-        _refuse_crosstab(first, "all other columns hold whole numbers")
-    if (
-        len(others_names) >= 2
-        and rows <= _MOST_SHARES
-        and _are_categories(factors[first])
-        and _are_shares([factors[name] for name in others_names])
-    ):
-        _refuse_crosstab(first, "the other columns are shares that sum to 1 or to 100")
-
-
 def count_column(factors: dict[Any, Factor]) -> Any:
     """The column that looks like the counts of all others; None if there is none."""
     rows = len(next(iter(factors.values())).codes)
@@ -341,35 +296,6 @@ def _agree_too_often(numbers: npt.NDArray[np.float64], times: IntArray) -> bool:
     return agreeing * math.sqrt(4.0 * math.pi * max(_median(numbers, times), 1.0)) > _ROUNDED_TO
 
 
-def check_index(frame: Any, factors: dict[Any, Factor], counts: Any) -> None:
-    """Refuse a pandas frame whose index holds the categories, which would be ignored.
-
-    So come counts from ``pandas.crosstab`` and from ``groupby(...).size().to_frame()``.
-    """
-    names = [
-        name for name in getattr(getattr(frame, "index", None), "names", ()) if name is not None
-    ]
-    if not names:
-        return
-    if counts is None and not all(holds_counts(each, strict=True) for each in factors.values()):
-        return
-    rule = f"hold its categories in columns; its index has the name {listed(names)}"
-    remedy = "Call reset_index() first, or reset_index(drop=True) if the index identifies persons"
-    invalid("table", rule, remedy=remedy)
-
-
-def cautions_of_index(frame: Any) -> list[str]:
-    """A sentence if a pandas frame has an index with a name, whose values repeat."""
-    index = getattr(frame, "index", None)
-    names = [name for name in getattr(index, "names", ()) if name is not None]
-    if not names or index is None or index.is_unique:
-        return []
-    return [
-        f"The index of the frame, {listed(names)}, is not counted. If it is a category, call "
-        "reset_index() first."
-    ]
-
-
 def holds_counts(factor: Factor, *, strict: bool = False) -> bool:
     """Whether the values are whole numbers of at least 0: all of them, or most if not `strict`."""
     present = factor.rows_of_level > 0
@@ -397,50 +323,6 @@ def numbers_of(factor: Factor) -> npt.NDArray[np.float64] | None:
     return np.array(values, np.float64) if all(map(is_number, values)) else None
 
 
-def _sums_to_whole(factor: Factor) -> bool:
-    """Whether the values are shares: fractions of at least 0 that sum to 1, or to 100."""
-    if len(factor.codes) > _MOST_SHARES or factor.n_missing:
-        return False
-    numbers = numbers_of(factor)
-    if numbers is None:
-        return False
-    counts = factor.rows_of_level
-    shown = numbers[counts > 0]
-    if not (shown >= 0.0).all() or (shown == np.floor(shown)).all():
-        return False
-    total = float(numbers @ counts)
-    return any(abs(total / whole - 1.0) <= _ROUNDING for whole in (1.0, 100.0))
-
-
-def _are_shares(factors: list[Factor]) -> bool:
-    """Whether they are fractions of at least 0 whose sums, of rows or in all, are 1 or 100."""
-    numbers = [numbers_of(factor) for factor in factors]
-    if any(each is None for each in numbers):
-        return False
-    columns = np.array([x[each.codes] for x, each in zip(numbers, factors, strict=True)])  # type: ignore[index]
-    if not (columns >= 0.0).all() or (columns == np.floor(columns)).all():
-        return False
-    sums = columns.sum(axis=0)
-    return any(
-        bool((np.abs(each / whole - 1.0) <= _ROUNDING).all())
-        for each in (sums, sums.sum())
-        for whole in (1.0, 100.0)
-    )
-
-
-def _are_categories(factor: Factor) -> bool:
-    """Whether no two rows agree, and the values are words, or whole numbers that rise."""
-    if not all_differ(factor):
-        return False
-    first = factor.value(int(factor.codes[0]))
-    if isinstance(first, str) and whole_count(first) is None:
-        return True
-    numbers = numbers_of(factor)
-    if len(factor.codes) < _FEWEST_RISING or numbers is None or not holds_counts(factor):
-        return False
-    return bool(np.all(np.diff(numbers[factor.codes].astype(np.float64)) > 0.0))
-
-
 def refuse_counted(name: Any, argument: str = "table") -> NoReturn:
     """Refuse a table of counts that is passed as if its rows were persons."""
     rule = (
@@ -449,23 +331,3 @@ def refuse_counted(name: Any, argument: str = "table") -> NoReturn:
     )
     remedy = f"Pass counts={name!r}, or rename the column if each row is one person"
     invalid(argument, rule, remedy=remedy)
-
-
-def _refuse_shares(name: Any) -> NoReturn:
-    rule = (
-        f"have one row a person; it looks like a table of shares: column {name!r} sums to 1 or to "
-        "100, and no two rows agree in the other columns"
-    )
-    invalid("table", rule, remedy="Pass the table of counts, with counts='n' for their column")
-
-
-def _refuse_crosstab(first: Any, others: str) -> NoReturn:
-    rule = (
-        f"have one row a person; it looks like a cross-tabulation: no two rows agree in {first!r}, "
-        f"and {others}"
-    )
-    remedy = (
-        f"Write one row a cell (pandas: frame.melt({first!r}, value_name='n')) and pass "
-        f"counts='n'; if {first!r} identifies persons, pass exclude=[{first!r}]"
-    )
-    invalid("table", rule, remedy=remedy)

@@ -71,10 +71,12 @@ def assumed(report: TableReport) -> str:
             "column of the counts (option counts); if a value marks a missing one, name it (option "
             "missing)."
         )
-    if report.population is None:
-        return who
-    each = "In each stratum everyone" if report.population.strata else "Everyone"
     drawn = "was equally likely to be in the table, and drawn alone, not with a household or class."
+    if report.population is None and report.people is None:
+        return who
+    if report.population is None:
+        return f"{who} Each of the {report.people:,} people {drawn}"
+    each = "In each stratum everyone" if report.population.strata else "Everyone"
     return f"{who} {each} in the register {drawn}"
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import MAX_COUNT, FloatArray, as_count, as_counts, as_gamma, as_share, invalid
+from mialeak._labels import WORDS_OF_TOTALS, word_of
 from mialeak._numerics.clopper_pearson import probability_range
 from mialeak._numerics.rows_needed import rows_bracket, rows_needed
 from mialeak._results import Estimate, Kind, Result, as_confidence
@@ -201,11 +202,41 @@ def _as_sample(counts: npt.ArrayLike) -> npt.NDArray[np.int64]:
     sample = as_counts(counts, "counts").ravel()
     if not sample.any():
         invalid("counts", "hold at least one positive count")
+    _refuse_sums(counts)
     total = float(sample.sum(dtype=np.float64))
     # An int64 sum is exact where it cannot overflow, which the rounded one shows.
     if total > 2 * MAX_COUNT or int(sample.sum()) > MAX_COUNT:
         invalid("counts", f"sum to at most 2**53; their sum is about {total:.6g}")
     return sample
+
+
+def _refuse_sums(counts: Any) -> None:
+    """Refuse a cross-tabulation whose last row and column are the sums of the others.
+
+    So ``pandas.crosstab`` writes them with ``margins=True``.  One of the two, or the sum of a
+    Series, is refused if its label is a word for a total.
+    """
+    array = np.asarray(counts)
+    if array.ndim not in (1, 2) or min(array.shape) < array.ndim:
+        return
+    indices = [getattr(counts, name, ()) for name in ("index", "columns")[: array.ndim]]
+    is_sum = [
+        np.array_equal(2 * array.take(-1, axis), array.sum(axis)) for axis in range(array.ndim)
+    ]
+    named = [
+        is_sum[axis] and _is_total(index[-1])
+        for axis, index in enumerate(indices)
+        if hasattr(index, "dtype")
+    ]
+    if any(named) or (min(array.shape) > 2 and len(is_sum) > 1 and all(is_sum)):
+        rule = "count each person once; the last counts are the sums of the others"
+        remedy = "Leave totals out (pandas.crosstab: without margins=True)"
+        invalid("counts", rule, remedy=remedy)
+
+
+def _is_total(label: Any) -> bool:
+    parts = label if isinstance(label, tuple) else (label,)
+    return any(isinstance(each, str) and word_of(each) in WORDS_OF_TOTALS for each in parts)
 
 
 def atom_leakage_range(

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from mialeak._arrays import as_choice, as_count
 from mialeak._columns import Factor
-from mialeak._lines import cautions_of_blank_rows
+from mialeak._lines import cautions_of_blank_rows, cautions_of_code_lists
 from mialeak._results import as_confidence
 from mialeak.tables._cautions import (
     cautions_of,
@@ -23,7 +23,7 @@ from mialeak.tables._cautions import (
     cautions_of_uncounted_persons,
 )
 from mialeak.tables._cells import Cells, codes_of, count_cells
-from mialeak.tables._counts import cautions_of_index
+from mialeak.tables._crosstabs import cautions_of_index
 from mialeak.tables._estimate import estimate_max_leakage
 from mialeak.tables._margin_report import margin_report
 from mialeak.tables._margins import MarginReport
@@ -462,7 +462,7 @@ def _cautions(counted: _Counted, person: Any, counts: Any) -> list[str]:
         *counted.notes,
         *cautions_of_dropped(factors, counted.rows, counted.n_dropped - blank),
         *cautions_of_blank_rows(blank if counted.n_missing else 0),
-        *cautions_of_index(table),
+        *cautions_of_index(table, counted.unrecoded if persons is None else {}),
         *cautions_of(factors, persons, counted.unrecoded),
         *cautions_of_recoding(counted.unrecoded, factors),
     ]
@@ -474,6 +474,7 @@ def _cautions(counted: _Counted, person: Any, counts: Any) -> list[str]:
         cautions += cautions_of_persons(factors)
     if persons is None:
         everything = with_omitted(table, counted.unrecoded)
+        cautions += cautions_of_code_lists(counted.unrecoded, everything)
         stacked = cautions_of_stacked(values, sizes)
         if person is not None:
             return [*cautions, *cautions_of_numbers(person, everything), *stacked]
@@ -488,7 +489,7 @@ def _cautions(counted: _Counted, person: Any, counts: Any) -> list[str]:
         elif not of_rows:
             of_rows = cautions_of_melted(values, sizes, factors)
         return cautions + of_rows
-    every = all_columns(table, factors, counts)
+    every = all_columns(table, counted.unrecoded, counts)
     return [
         *cautions,
         *cautions_of_repeats(every),

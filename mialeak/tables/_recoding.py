@@ -159,7 +159,11 @@ class Recoding:
         for number, line in enumerate(lines[1:], 2):
             if len(line) != len(_HEADER):
                 invalid("recode", f"have 3 fields in each line; line {number} has {len(line)}")
-            codes.setdefault(line[0], {})[line[1]] = line[2]
+            of_column = codes.setdefault(line[0], {})
+            if of_column.get(line[1], line[2]) != line[2]:
+                rule = f"have one code for each value; line {number} has another for {line[1]!r}"
+                invalid("recode", f"{rule} of column {line[0]!r}")
+            of_column[line[1]] = line[2]
         return cls({column: {"codes": each} for column, each in codes.items()})
 
 

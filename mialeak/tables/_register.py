@@ -21,17 +21,14 @@ from mialeak.tables._cautions import (
     cautions_of_strata,
 )
 from mialeak.tables._cells import Cells, codes_of, count_cells, summed
-from mialeak.tables._counts import (
-    as_words,
-    check_index,
-    count_column,
-    rows_of_total,
-)
+from mialeak.tables._counts import as_words, count_column, rows_of_total
+from mialeak.tables._crosstabs import check_index
 from mialeak.tables._recoding import Recoding, recoded
 from mialeak.tables._register_cautions import (
     cautions_of_drawn_groups,
     cautions_of_people,
     cautions_of_uncounted_shares,
+    cautions_of_weights,
     uncounted_of_both,
 )
 from mialeak.tables._register_report import (
@@ -155,8 +152,10 @@ def population_report(
         cell than the table has rows, or not more people than the release has rows; if a stratum
         of it has no rows in the table, or nobody else.
     """
-    if population is None or is_size(population):
+    if population is None:
         return None, []
+    if is_size(population):
+        return None, cautions_of_weights(table, int(population))
     if strata is not None:
         _check_strata(strata, list(values), n, recoding)
     factors, persons, notes = _read(population, list(values), counts, missing, total)

@@ -11,14 +11,16 @@ import numpy.typing as npt
 
 from mialeak._arrays import listed
 from mialeak._columns import Factor, factor_if_plain
-from mialeak._labels import is_count_name, is_person_name, names_of
+from mialeak._labels import is_body_weight, is_count_name, is_person_name, is_weight, names_of
 from mialeak._samples import LEVEL, shares_differ
+from mialeak.tables._counts import numbers_of
 from mialeak.tables._sources import Source, beginning
 
 __all__ = [
     "cautions_of_drawn_groups",
     "cautions_of_people",
     "cautions_of_uncounted_shares",
+    "cautions_of_weights",
     "uncounted_of_both",
 ]
 
@@ -35,6 +37,9 @@ class Uncounted(NamedTuple):
 
 #: Fewest groups that were drawn, and that were not.
 _FEWEST_GROUPS = 5
+#: Survey weights are unequal if those of most rows differ by this factor; how near their sum is to
+#: the number of people.
+_UNEQUAL, _NEAR_PEOPLE = 2.0, 0.25
 
 
 def cautions_of_people(register: Any) -> list[str]:
@@ -83,6 +88,29 @@ def cautions_of_drawn_groups(uncounted: Sequence[Uncounted]) -> list[str]:
                 "the group. No answer is computed for drawn groups. If the table is about a part "
                 "of the register, pass the people of that part."
             ]
+    return []
+
+
+def cautions_of_weights(table: Any, people: int) -> list[str]:
+    """A caution if unequal survey weights show that some of so many people were more likely drawn.
+
+    A column with the name of the weight of a body is one whose sum is near the number of people.
+    """
+    for name in filter(is_weight, names_of(table)):
+        for factor in factor_if_plain(table, name) if not isinstance(table, Source) else ():
+            numbers = numbers_of(factor)
+            if numbers is None or factor.n_missing:
+                continue
+            weights = numbers[factor.codes]
+            is_sum = abs(weights.sum() / people - 1.0) <= _NEAR_PEOPLE
+            low, high = np.quantile(weights, (0.05, 0.95)).tolist()
+            if (is_sum or not is_body_weight(name)) and high > _UNEQUAL * low > 0.0:
+                return [
+                    f"Column {name!r} has the name of a survey weight, from {low:.4g} to "
+                    f"{high:.4g}: not each of the {people:,} people was equally likely to be in "
+                    "the table, as the answer assumes. If they were drawn by strata, pass strata=, "
+                    "their column, and the register as population=."
+                ]
     return []
 
 

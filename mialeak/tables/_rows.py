@@ -14,12 +14,8 @@ from mialeak._labels import is_count_name, is_weight, names_of
 from mialeak._lines import number_of_blank_rows
 from mialeak.tables._cautions import is_share
 from mialeak.tables._cells import Cells, codes_of, count_cells, keep_rows_of_levels, summed
-from mialeak.tables._counts import (
-    NEARLY_ALL,
-    as_cell_counts,
-    check_index,
-    check_rows_are_persons,
-)
+from mialeak.tables._counts import NEARLY_ALL, as_cell_counts
+from mialeak.tables._crosstabs import check_index, check_rows_are_persons
 from mialeak.tables._margin_cells import as_margins
 from mialeak.tables._row_cautions import cautions_of_omitted_counts
 from mialeak.tables._sources import Source, repeated_cells
