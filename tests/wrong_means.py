@@ -92,6 +92,42 @@ CALLS_OF_PERSONS += [
     for name, rows in (("z-scores", SCORES), ("principal components", COMPONENTS))
 ]
 
+#: Both alleles of 180 persons at three sites, the smaller one first at one of them; and both
+#: answers of 180 persons to three questions.
+FIRST, SECOND = RNG.binomial(4, 0.4, (2, 180, 3))
+FIRST[:, 0], SECOND[:, 0] = np.sort([FIRST[:, 0], SECOND[:, 0]], axis=0)
+FIRST[:20, 1] = SECOND[:20, 1] = 9
+
+
+def in_pairs(first, second, form):
+    """A column for each site and each of its two values."""
+    sites = ("DQA", "DQB", "apoe")
+    return pd.DataFrame(
+        {
+            form.format(site, place): values[:, k]
+            for k, site in enumerate(sites)
+            for place, values in enumerate((first, second), 1)
+        }
+    )
+
+
+LETTERS = np.array(list("ACGTNXXXXZ"))
+CALLS_OF_PERSONS += [
+    Call(
+        f"both alleles of persons in columns {form} {kind}",
+        lambda frame=frame, options=options: mean_leakage(frame, **options),
+        [f"'{form.format('DQA', 1)}'", "2 pairs more", "two alleles of a person", *says],
+        cautioned=True,
+    )
+    for form, kind, frame, options, says in (
+        ("{}.a{}", "as numbers", in_pairs(FIRST, SECOND, "{}.a{}"), {}, []),
+        ("{}_A{}", "as categories", in_pairs(FIRST, SECOND, "{}_A{}"),
+         {"categories": ["DQB_A1"]}, ["'9' stands in both", "missing=['9']"]),
+        ("{}_allele_{}", "in letters", in_pairs(LETTERS[FIRST], LETTERS[SECOND], "{}_allele_{}"),
+         {}, ["'Z' stands in both columns", "missing=['Z']"]),
+    )
+]  # fmt: skip
+
 #: Rows of persons, and groups whose rows are counted from 0 on.
 ONE_EACH = csv(["pid", "sbp", "bmi"], np.arange(180) * 3, SYSTOLIC, BMI)
 COUNTED = csv(["site", "row", "bmi"], np.repeat(list("abc"), 60), np.tile(np.arange(60), 3), BMI)
@@ -103,6 +139,12 @@ ORDINARY_MEANS = [
       for name, option in (("weight", ""), ("wt", ""), ("repwt", ""), ("ipw", " --exclude ipw"))),
     Shell("groups of sites whose rows are counted", "mean t.csv --by site --columns bmi", [],
           {"t.csv": COUNTED}),
+    *(Shell(f"two measures of persons, {title}", "mean t.csv", [],
+            {"t.csv": csv(list(frame), *frame.to_numpy().T)})
+      for title, frame in (
+          ("called 1 and 2", in_pairs(FIRST[20:], SECOND[20:], "{}_{}")),
+          ("a before and an after", in_pairs(FIRST[20:], 7 + SECOND[20:], "{}.a{}")),
+      )),
     Shell("an age, which persons share, left out", "mean t.csv --columns sbp,bmi", [],
           {"t.csv": csv(["age", "sbp", "bmi"], RNG.integers(18, 90, 180), SYSTOLIC, BMI)}),
 ]  # fmt: skip

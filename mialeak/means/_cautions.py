@@ -23,6 +23,7 @@ from mialeak.means._allele_cautions import (
     allele_cautions,
     allele_number_cautions,
     cautions_of_loci,
+    cautions_of_named_pairs,
     code_cautions,
 )
 from mialeak.means._row_cautions import row_cautions
@@ -155,7 +156,8 @@ def cautions_of(
     cautions += _of_allele_counts(held)
     cautions += allele_number_cautions(held)
     every = {**texts, **{k: values for k, (values, _) in held.items()}}
-    cautions += allele_cautions(factors, every) + cautions_of_loci(every)
+    loci = allele_cautions(factors, every) + cautions_of_loci(every)
+    cautions += loci or cautions_of_named_pairs(factors, list(numbers))
     cautions += row_cautions(factors, texts, held)
     if not chosen:
         published = [k for k in numbers if len(texts.get(k, ())) < len(factors[k].codes)]
