@@ -145,6 +145,8 @@ ORDINARY_MEANS = [
           ("called 1 and 2", in_pairs(FIRST[20:], SECOND[20:], "{}_{}")),
           ("a before and an after", in_pairs(FIRST[20:], 7 + SECOND[20:], "{}.a{}")),
       )),
+    Shell("remarks on variants in few of the rows", "mean t.csv --columns sbp,remark", [],
+          {"t.csv": csv(["sbp", "remark"], SYSTOLIC, ["rs7: A", "rs9: C"] + ["none"] * 178)}),
     Shell("an age, which persons share, left out", "mean t.csv --columns sbp,bmi", [],
           {"t.csv": csv(["age", "sbp", "bmi"], RNG.integers(18, 90, 180), SYSTOLIC, BMI)}),
 ]  # fmt: skip
