@@ -213,6 +213,19 @@ def test_moments_of_people_are_taken(columns):
     mean_tradeoff(SOMEONE[columns] + 5, 2 * p + 5, 2 * p * (1 - p), 500)
 
 
+def test_halves_of_rare_alleles_have_moments_of_halves():
+    """A dosage may be a half too, and such rows have moments of whole genotypes."""
+    row, rare = np.where(MOMENTS[0] < 1.0, SOMEONE, 2.0 - SOMEONE), MOMENTS[0] / 2
+    rare = np.minimum(rare, 1 - rare)
+    whole = 2 * rare, 2 * rare * (1 - rare)
+    for cov, words in ((whole[1], "and cov near 2 "), (whole[1] / 4, "2 . p, twice it, by cov")):
+        with pytest.raises(ValueError, match=f"mean must be .*, 0.5 and 1 of target.*{words}"):
+            mean_tradeoff(row / 2, 2 * rare, cov, 500)
+    mean_tradeoff(row / 2, rare, whole[1] / 4, 500)
+    dosages = np.minimum(np.where(np.arange(row.size) % 30, row, 0.5), 1.0)
+    mean_tradeoff(dosages, *whole, 500)
+
+
 @pytest.mark.parametrize(
     "call",
     [
