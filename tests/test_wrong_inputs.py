@@ -291,7 +291,8 @@ def test_tables_of_people_have_no_caution():
     rare = rng.binomial(2, rng.beta(0.3, 3.0, 300), (150, 300))
     common = rng.normal(size=(200, 1)) > rng.normal(size=20) + 0.3 * rng.normal(size=(200, 20))
     homes = np.repeat(np.arange(150), 2)
-    tables = [GENOTYPES[:60], GENOTYPES[:300, :50], CARRIES[:300, :50], rare, common * 1]
+    people = pd.DataFrame(GENOTYPES[:60], [f"P{k}" for k in range(60)])
+    tables = [people, GENOTYPES[:300, :50], CARRIES[:300, :50], rare, common * 1]
     tables += [GENOTYPES[:300, :50].cumsum(axis=1), rng.binomial(4, 0.3, (200, 12))]
     for table in tables:
         for structure in ("auto", "diagonal"):

@@ -128,6 +128,37 @@ CALLS_OF_PERSONS += [
     )
 ]  # fmt: skip
 
+#: Genes, or sites, in rows; the index of a frame names them.
+READS = pd.DataFrame(RNG.lognormal(2.0, 1.0, (40, 12)).round(3))
+CALLS_OF_PERSONS += [
+    Call(
+        f"rows of genes in the index {name}, {title}",
+        lambda frame=frame, options=options: mean_leakage(frame, **options),
+        [f"rows seem to be genes or probes, by column '{name or 'index'}' ('{first}')"],
+        cautioned=True,
+    )
+    for name, first, names in (
+        ("gene_id", "GN0", [f"GN{k}" for k in range(40)]),
+        (None, "ENSG00000000000", [f"ENSG{k:011}" for k in range(40)]),
+    )
+    for frame in (READS.set_axis(pd.Index(names, name=name)),)
+    for title, frame, options in (
+        ("as they are", frame, {}),
+        ("in a column that is left out", frame.reset_index(), {"columns": list(READS)}),
+    )
+] + [
+    Call(
+        f"rows of sites in the index, {title}",
+        lambda index=index: mean_leakage((READS > 8.0).astype(int).set_axis(index)),
+        ["must have a row for each person", *says],
+    )
+    for title, index, says in (
+        ("by name", [f"rs{k}" for k in range(1, 41)], ["variant, by column 'index' ('rs1')"]),
+        ("by place", pd.MultiIndex.from_product([["1"], range(40)], names=["chrom", "pos"]),
+         ["columns 'chrom', 'pos' describe variants"]),
+    )
+]  # fmt: skip
+
 #: Rows of persons, and groups whose rows are counted from 0 on.
 ONE_EACH = csv(["pid", "sbp", "bmi"], np.arange(180) * 3, SYSTOLIC, BMI)
 COUNTED = csv(["site", "row", "bmi"], np.repeat(list("abc"), 60), np.tile(np.arange(60), 3), BMI)

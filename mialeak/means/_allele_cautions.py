@@ -243,14 +243,14 @@ def _are_two_alleles(pair: _Alleles) -> bool:
 def _twice_or_not(pair: _Alleles) -> list[str]:
     """The values that both columns have in the same rows, where others would be expected."""
     values, first, second = pair
-    found = []
+    doubled = []
     for k, value in enumerate(values):
         rows = first == k
         share = float(rows.mean())
         expected = 2.0 * share * (1.0 - share) * len(rows)
         if expected >= _EXPECTED and np.array_equal(rows, second == k):
-            found.append(value)
-    return found
+            doubled.append(value)
+    return doubled
 
 
 def _level(value: Any, text: bool) -> Any:
