@@ -159,6 +159,18 @@ CALLS_OF_PERSONS += [
     )
 ]  # fmt: skip
 
+#: A pressure of 0 for a missing one, and the hours of persons some of whom do not work.
+MISSED = np.where(np.arange(180) % 40 == 7, 0.0, SYSTOLIC)
+HOURS = np.where(np.arange(180) % 5 == 0, 0, RNG.integers(8, 60, 180))
+CALLS_OF_PERSONS += [
+    Call(
+        "a pressure of 0 for a missing one",
+        lambda: mean_leakage({"sbp": MISSED, "bmi": BMI}),
+        ["'0.0' is counted as a value like any other, in 5 rows of column 'sbp'"],
+        cautioned=True,
+    )
+]
+
 #: Rows of persons, and groups whose rows are counted from 0 on.
 ONE_EACH = csv(["pid", "sbp", "bmi"], np.arange(180) * 3, SYSTOLIC, BMI)
 COUNTED = csv(["site", "row", "bmi"], np.repeat(list("abc"), 60), np.tile(np.arange(60), 3), BMI)
@@ -176,6 +188,8 @@ ORDINARY_MEANS = [
           ("called 1 and 2", in_pairs(FIRST[20:], SECOND[20:], "{}_{}")),
           ("a before and an after", in_pairs(FIRST[20:], 7 + SECOND[20:], "{}.a{}")),
       )),
+    Shell("hours of work, 0 for some", "mean t.csv", [],
+          {"t.csv": csv(["sbp", "hours"], SYSTOLIC, HOURS)}),
     Shell("remarks on variants in few of the rows", "mean t.csv --columns sbp,remark", [],
           {"t.csv": csv(["sbp", "remark"], SYSTOLIC, ["rs7: A", "rs9: C"] + ["none"] * 178)}),
     Shell("an age, which persons share, left out", "mean t.csv --columns sbp,bmi", [],
