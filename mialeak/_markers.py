@@ -93,6 +93,9 @@ _OFTEN = 3
 _APART = 0.25
 #: Numbers of nines that mark a missing value among the others too, and in how many rows at least.
 _NINES, _FEWEST_SPIKE = tuple(10.0**length - 1.0 for length in range(3, 11)), 10
+#: 0 marks a missing value among so many different measures, whose mean is so many standard
+#: deviations above it, in 5% of the rows at most.
+_FEWEST_MEASURES, _DEVIATIONS = 20, 4.0
 #: The largest share of -1 that marks a missing value beside 0 and 1: more are a third value.
 _RARE = 0.05
 #: A whole number, of which zeros before and after it are a matter of spelling.
@@ -358,7 +361,7 @@ def _far_off(values: npt.NDArray[np.float64], shown: IntArray) -> list[int]:
         marking += list(numbers[far[0] :])
     elif not marking and (numbers[0] in _CODES or numbers[-1] in _REPEATED):
         marking = _repeated(values, shown)
-    marking = marking or _spikes(values, shown)
+    marking = marking or _spikes(values, shown) or _zeros(numbers, values, shown)
     return [int(np.flatnonzero(values == number)[0]) for number in marking]
 
 
@@ -398,6 +401,24 @@ def _spikes(values: npt.NDArray[np.float64], shown: IntArray) -> list[float]:
     others = rows[~is_nines & (numbers != 0.0)]
     fewest = max(_FEWEST_SPIKE, _OFTEN * int(others.max(initial=0)))
     return [float(number) for number in np.unique(numbers[is_nines & (rows >= fewest)])]
+
+
+def _zeros(
+    numbers: npt.NDArray[np.float64], values: npt.NDArray[np.float64], shown: IntArray
+) -> list[float]:
+    """0 among measures, which are all far above it, in few of the rows."""
+    if numbers[0] != 0.0 or numbers.size < _FEWEST_MEASURES:
+        return []
+    if numbers[1] < _APART * (numbers[-1] - numbers[1]):
+        return []
+    known = np.isfinite(values)
+    rows, measures = shown[known & (values != 0.0)], values[known & (values != 0.0)]
+    zeros = int(shown[values == 0.0].sum())
+    if not _OFTEN <= zeros <= _RARE * rows.sum():
+        return []
+    mean = np.average(measures, weights=rows)
+    std = np.sqrt(np.average((measures - mean) ** 2, weights=rows))
+    return [0.0] if mean > _DEVIATIONS * std else []
 
 
 def check_markers(factors: Mapping[Any, Factor], markers: Sequence[str]) -> None:

@@ -37,6 +37,12 @@ _REMEDY = (
     "Take mean and cov of the same counts as target; for frequencies p of the genotypes 0, 1 and 2 "
     "pass mean=2 * p, cov=2 * p * (1 - p)"
 )
+_REMEDY_OF_HALVES = (
+    "Pass 2 * target with mean=2 * p, cov=2 * p * (1 - p), or target with mean=p, "
+    "cov=p * (1 - p) / 2"
+)
+#: Halves are at least this share of the heterozygous genotypes expected, fewer in mixed groups.
+_FEWEST_HALVES = 0.25
 #: A centred target has this share of negatives.
 _CENTRED = 0.2
 #: Means of which the likelihood of a row is taken are as far from 0 and 2; typed numbers are whole.
@@ -121,7 +127,10 @@ def _require_likely_moments(target: Any, mean: FloatArray, cov: Any, n: int | No
     if mean.min() < 0.0:
         _refuse_logs(counts, v, m)
         return
-    fault = _misread(v, m, heterozygous=counts.max() < 2.0, correlated=np.ndim(cov) == 2, n=n)
+    fault = _misread_halves(v, m, values / unit) if unit == 0.5 else None
+    fault = fault or _misread(
+        v, m, heterozygous=counts.max() < 2.0, correlated=np.ndim(cov) == 2, n=n
+    )
     if fault is None:
         _require_likely_rows(values / unit, m, v, n, unit)
     if unit == 0.5 and fault is None and np.allclose(v, m * (2.0 - m), _SAME, 0.0):
@@ -253,6 +262,41 @@ def _misread(
     name, given = min(fits, key=lambda fault: fits[fault])
     if fits[name, given] < min(_NEAR, 0.5 * usual):
         return name, given, _REMEDY
+    return None
+
+
+def _misread_halves(
+    v: FloatArray, m: FloatArray, counts: FloatArray
+) -> tuple[str, str, str] | None:
+    """The same of halves with moments of whole genotypes; all are in multiples of a half.
+
+    A dosage may be a half, too: halves are a share of the heterozygous genotypes expected.
+    """
+    p = m / 4.0  # of a mean 2 p
+    inside = (p > _EDGE) & (p < 1.0 - _EDGE)
+    if p.max() > 1.0 or inside.sum() < _COLUMNS or counts.max() < 2.0:
+        return None
+    heterozygous = 2.0 * p * (1.0 - p)
+    expected = heterozygous[inside].mean()
+    if (counts == 1.0).mean() < _FEWEST_HALVES * expected or not within(counts, 0.0, 2.0):
+        return None
+    if m.max() > 2.0:
+        return "mean", f"up to {0.5 * m.max():.3g}, near 2 * p", _REMEDY_OF_HALVES
+    usual = min(
+        _spread(np.log(v / _diploid(m))[inside], 1.0, _INBRED),
+        _spread(np.log(v)[inside], 0.0, np.inf),
+        _spread(np.log(v / m)[inside], 0.5, np.inf),
+    )
+    whole = "as of the genotypes 0, 1 and 2"
+    laws = {
+        ("cov", f"near 2 * p * (1 - p), {whole}"): 4.0 * _diploid(m),
+        ("mean", f"near 2 * p, and cov near 2 * p * (1 - p), {whole}"): 4.0 * heterozygous,
+        ("mean", "near 2 * p, twice it, by cov"): heterozygous,
+    }
+    fits = {fault: _spread(np.log(v / law)[inside], 1.0, _MIXED) for fault, law in laws.items()}
+    name, given = min(fits, key=lambda fault: fits[fault])
+    if fits[name, given] < min(_NEAR, 0.5 * usual):
+        return name, given, _REMEDY_OF_HALVES
     return None
 
 

@@ -203,6 +203,19 @@ def test_people_of_both_files_and_another_population_are_noticed(tmp_path, table
     assert any("of another population than the table" in each for each in report.cautions)
 
 
+def test_a_panel_in_another_unit_is_noticed_in_few_columns():
+    rng = np.random.default_rng(2)
+    age = rng.integers(18, 90, 900)
+    measures = {"age": age, "sbp": (100 + age / 3 + rng.normal(0.0, 12.0, 900)).round()}
+    cohort, panel = (
+        {k: each[p] for k, each in measures.items()} for p in (slice(90), slice(90, 500))
+    )
+    assert not mean_leakage(cohort, panel=panel).cautions
+    (caution,) = mean_leakage(cohort, panel=panel | {"sbp": panel["sbp"] / 7.5}).cautions
+    assert "or a column in another unit" in caution
+    assert f"'sbp' (mean {cohort['sbp'].mean():.4g}; {panel['sbp'].mean() / 7.5:.4g} in" in caution
+
+
 def test_the_table_itself_as_a_panel_has_a_caution(tmp_path, table):
     """Its frequencies, or its people with other names: both hide what the release gives away."""
     (caution,) = mean_leakage(table, panel=write_afreq(tmp_path / "own.afreq", IN)).cautions

@@ -231,6 +231,28 @@ def test_what_has_no_answer_is_refused(files, tmp_path, options, words):
         mean_leakage(given.pop("table"), **given)
 
 
+def write_shares(path, copies, alleles, column):
+    """Frequencies with a number in OBS_CT that may be of people."""
+    lines = ["#CHROM ID REF ALT ALT_FREQS OBS_CT"]
+    for j, (c, m, number) in enumerate(zip(copies, alleles, column, strict=True)):
+        lines.append(f"1 rs{j} A C {c / m:.6g} {number}")
+    path.write_text("\n".join(lines) + "\n")
+    return path
+
+
+def test_numbers_of_people_in_place_of_alleles_are_refused(files, tmp_path):
+    """Of dosages, and of frequencies with too few digits, nothing is known."""
+    copies, alleles = files["release"]
+    path = write_shares(tmp_path / "n.afreq", copies, alleles, alleles // 2)
+    for options in ({"published": path}, {"panel": path}):
+        with pytest.raises(ValueError, match=r"half an allele too many, the first 'rs0' .*double"):
+            mean_leakage(files["table"], **options)
+    rng = np.random.default_rng(1)
+    for shares in (copies + rng.random(SITES), 0.5 * copies + 1000 * alleles):
+        path = write_shares(tmp_path / "n.afreq", shares, shares.max() + alleles, alleles // 2)
+        mean_leakage(files["table"], published=path)
+
+
 def released(folder, cohort, panel, targets, *, decimals=None):
     """A report on targets, with frequencies rounded before they are written."""
     kept = (panel.sum(axis=0) > 0) & (panel.sum(axis=0) < 2 * len(panel))

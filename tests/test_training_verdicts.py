@@ -164,3 +164,21 @@ def test_a_report_without_a_control_states_so_and_its_frame_is_one_run():
     assert len(audit.plot().axes) == 2
     far = dp_sgd_audit(lambda member: np.where(draws > 0.0, np.inf, -np.inf), 80, rng=0)
     assert len(far.panels()) == 1  # a histogram has finite scores
+
+
+@pytest.mark.parametrize("values", [200, 4])
+def test_a_training_that_loads_the_model_of_the_control_is_refused(values):
+    """Scores of few values may be the same by chance."""
+    rng, stored = np.random.default_rng(0), []
+
+    def train(member):
+        noise = rng.normal(size=member.size)
+        stored.append(np.rint(3.0 * member + noise) % 4 if values == 4 else 3.0 * member + noise)
+        return stored[0]
+
+    if values == 4:
+        dp_sgd_audit(train, 200, control=train, rng=1)
+    else:
+        with pytest.raises(ValueError, match=r"train must train anew.* those of the control"):
+            dp_sgd_audit(train, 200, control=train, rng=1)
+    assert dp_sgd_audit(lambda m: train(m) * 0 + stored[-1], 200, control=train, rng=1)

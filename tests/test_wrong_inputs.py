@@ -220,6 +220,19 @@ def test_moments_of_people_are_taken(columns):
     mean_tradeoff(SOMEONE[columns] + 5, 2 * p + 5, 2 * p * (1 - p), 500)
 
 
+def test_halves_of_rare_alleles_have_moments_of_halves():
+    """A dosage may be a half too, and such rows have moments of whole genotypes."""
+    row, rare = np.where(MOMENTS[0] < 1.0, SOMEONE, 2.0 - SOMEONE), MOMENTS[0] / 2
+    rare = np.minimum(rare, 1 - rare)
+    whole = 2 * rare, 2 * rare * (1 - rare)
+    for cov, words in ((whole[1], "and cov near 2 "), (whole[1] / 4, "2 . p, twice it, by cov")):
+        with pytest.raises(ValueError, match=f"mean must be .*, 0.5 and 1 of target.*{words}"):
+            mean_tradeoff(row / 2, 2 * rare, cov, 500)
+    mean_tradeoff(row / 2, rare, whole[1] / 4, 500)
+    dosages = np.minimum(np.where(np.arange(row.size) % 30, row, 0.5), 1.0)
+    mean_tradeoff(dosages, *whole, 500)
+
+
 @pytest.mark.parametrize(
     "call",
     [
@@ -285,7 +298,8 @@ def test_tables_of_people_have_no_caution():
     rare = rng.binomial(2, rng.beta(0.3, 3.0, 300), (150, 300))
     common = rng.normal(size=(200, 1)) > rng.normal(size=20) + 0.3 * rng.normal(size=(200, 20))
     homes = np.repeat(np.arange(150), 2)
-    tables = [GENOTYPES[:60], GENOTYPES[:300, :50], CARRIES[:300, :50], rare, common * 1]
+    people = pd.DataFrame(GENOTYPES[:60], [f"P{k}" for k in range(60)])
+    tables = [people, GENOTYPES[:300, :50], CARRIES[:300, :50], rare, common * 1]
     tables += [GENOTYPES[:300, :50].cumsum(axis=1), rng.binomial(4, 0.3, (200, 12))]
     for table in tables:
         for structure in ("auto", "diagonal"):

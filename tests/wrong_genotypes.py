@@ -66,6 +66,8 @@ MIXED_UP = [
         MOMENTS[0] / 2 * (1 - MOMENTS[0] / 2),
         "p * (1 - p), that of bits",
     ),
+    ("halves", SOMEONE / 2, *MOMENTS, "up to 1.7, near 2 * p. Pass 2 * target"),
+    ("the variances of both alleles", SOMEONE / 2, HALVES[0], MOMENTS[1], "as of the genotypes"),
     ("the inverse of variances", SOMEONE, MOMENTS[0], 1 / MOMENTS[1], "near its inverse"),
     (
         "standard errors of frequencies",

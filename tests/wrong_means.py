@@ -92,6 +92,85 @@ CALLS_OF_PERSONS += [
     for name, rows in (("z-scores", SCORES), ("principal components", COMPONENTS))
 ]
 
+#: Both alleles of 180 persons at three sites, the smaller one first at one of them; and both
+#: answers of 180 persons to three questions.
+FIRST, SECOND = RNG.binomial(4, 0.4, (2, 180, 3))
+FIRST[:, 0], SECOND[:, 0] = np.sort([FIRST[:, 0], SECOND[:, 0]], axis=0)
+FIRST[:20, 1] = SECOND[:20, 1] = 9
+
+
+def in_pairs(first, second, form):
+    """A column for each site and each of its two values."""
+    sites = ("DQA", "DQB", "apoe")
+    return pd.DataFrame(
+        {
+            form.format(site, place): values[:, k]
+            for k, site in enumerate(sites)
+            for place, values in enumerate((first, second), 1)
+        }
+    )
+
+
+LETTERS = np.array(list("ACGTNXXXXZ"))
+CALLS_OF_PERSONS += [
+    Call(
+        f"both alleles of persons in columns {form} {kind}",
+        lambda frame=frame, options=options: mean_leakage(frame, **options),
+        [f"'{form.format('DQA', 1)}'", "2 pairs more", "two alleles of a person", *says],
+        cautioned=True,
+    )
+    for form, kind, frame, options, says in (
+        ("{}.a{}", "as numbers", in_pairs(FIRST, SECOND, "{}.a{}"), {}, []),
+        ("{}_A{}", "as categories", in_pairs(FIRST, SECOND, "{}_A{}"),
+         {"categories": ["DQB_A1"]}, ["'9' stands in both", "missing=['9']"]),
+        ("{}_allele_{}", "in letters", in_pairs(LETTERS[FIRST], LETTERS[SECOND], "{}_allele_{}"),
+         {}, ["'Z' stands in both columns", "missing=['Z']"]),
+    )
+]  # fmt: skip
+
+#: Genes, or sites, in rows; the index of a frame names them.
+READS = pd.DataFrame(RNG.lognormal(2.0, 1.0, (40, 12)).round(3))
+CALLS_OF_PERSONS += [
+    Call(
+        f"rows of genes in the index {name}, {title}",
+        lambda frame=frame, options=options: mean_leakage(frame, **options),
+        [f"rows seem to be genes or probes, by column '{name or 'index'}' ('{first}')"],
+        cautioned=True,
+    )
+    for name, first, names in (
+        ("gene_id", "GN0", [f"GN{k}" for k in range(40)]),
+        (None, "ENSG00000000000", [f"ENSG{k:011}" for k in range(40)]),
+    )
+    for frame in (READS.set_axis(pd.Index(names, name=name)),)
+    for title, frame, options in (
+        ("as they are", frame, {}),
+        ("in a column that is left out", frame.reset_index(), {"columns": list(READS)}),
+    )
+] + [
+    Call(
+        f"rows of sites in the index, {title}",
+        lambda index=index: mean_leakage((READS > 8.0).astype(int).set_axis(index)),
+        ["must have a row for each person", *says],
+    )
+    for title, index, says in (
+        ("by name", [f"rs{k}" for k in range(1, 41)], ["variant, by column 'index' ('rs1')"]),
+        ("by place", pd.MultiIndex.from_product([["1"], range(40)], names=["chrom", "pos"]),
+         ["columns 'chrom', 'pos' describe variants"]),
+    )
+]  # fmt: skip
+
+#: A pressure of 0 for a missing one, and the hours of persons some of whom do not work.
+MISSED = np.where(np.arange(180) % 40 == 7, 0.0, SYSTOLIC)
+HOURS = np.where(np.arange(180) % 5 == 0, 0, RNG.integers(8, 60, 180))
+CALLS_OF_PERSONS += [
+    Call(
+        "a pressure of 0 for a missing one",
+        lambda: mean_leakage({"sbp": MISSED, "bmi": BMI}),
+        ["'0.0' is counted as a value like any other, in 5 rows of column 'sbp'"],
+        cautioned=True,
+    )
+]
+
 #: Rows of persons, and groups whose rows are counted from 0 on.
 ONE_EACH = csv(["pid", "sbp", "bmi"], np.arange(180) * 3, SYSTOLIC, BMI)
 COUNTED = csv(["site", "row", "bmi"], np.repeat(list("abc"), 60), np.tile(np.arange(60), 3), BMI)
@@ -103,6 +182,16 @@ ORDINARY_MEANS = [
       for name, option in (("weight", ""), ("wt", ""), ("repwt", ""), ("ipw", " --exclude ipw"))),
     Shell("groups of sites whose rows are counted", "mean t.csv --by site --columns bmi", [],
           {"t.csv": COUNTED}),
+    *(Shell(f"two measures of persons, {title}", "mean t.csv", [],
+            {"t.csv": csv(list(frame), *frame.to_numpy().T)})
+      for title, frame in (
+          ("called 1 and 2", in_pairs(FIRST[20:], SECOND[20:], "{}_{}")),
+          ("a before and an after", in_pairs(FIRST[20:], 7 + SECOND[20:], "{}.a{}")),
+      )),
+    Shell("hours of work, 0 for some", "mean t.csv", [],
+          {"t.csv": csv(["sbp", "hours"], SYSTOLIC, HOURS)}),
+    Shell("remarks on variants in few of the rows", "mean t.csv --columns sbp,remark", [],
+          {"t.csv": csv(["sbp", "remark"], SYSTOLIC, ["rs7: A", "rs9: C"] + ["none"] * 178)}),
     Shell("an age, which persons share, left out", "mean t.csv --columns sbp,bmi", [],
           {"t.csv": csv(["age", "sbp", "bmi"], RNG.integers(18, 90, 180), SYSTOLIC, BMI)}),
 ]  # fmt: skip

@@ -56,6 +56,9 @@ _ABOUT = ["FID", "IID", "PAT", "MAT", "SEX", "PHENOTYPE"]
 _COLUMN = re.compile(r"(?P<name>.+)_(?P<counted>[^_()]+)(\(/(?P<other>[^()]+)\))?")
 #: What an .afreq file must have.
 _NEEDED = ("#CHROM", "ID", "REF", "ALT", "ALT_FREQS", "OBS_CT")
+#: Frequencies of other numbers are all those of half alleles with this probability at most, and
+#: the error of a product of a frequency and a number.
+_CHANCE, _PRODUCT = 1e-6, 1e-6
 
 Counts = npt.NDArray[np.int8]
 
@@ -266,7 +269,7 @@ class Frequencies:
     Raises
     ------
     ValueError
-        If the file is damaged or holds a site twice, or no site is usable.
+        If the file is damaged or holds a site twice, no site is usable, or OBS_CT counts people.
     """
 
     def __init__(self, file: TableFile) -> None:
@@ -299,6 +302,26 @@ class Frequencies:
         self.frequency: FloatArray = np.array([p for p, _, _ in numbers])
         self.haplotypes: FloatArray = np.array([count for _, count, _ in numbers])
         self.rounding = _rounding([digits for _, _, digits in numbers])
+        self._refuse_people(file)
+
+    def _refuse_people(self, file: TableFile) -> None:
+        """Refuse numbers of people, of which the frequencies are multiples of half an allele."""
+        wide = self.rounding * self.haplotypes + _PRODUCT
+        copies = self.frequency * self.haplotypes
+        seen = np.flatnonzero(4.0 * wide < 1.0)  # the share of numbers so near to such a multiple
+        away = np.abs(copies[seen] - 0.5 * np.rint(2.0 * copies[seen]))
+        if (away > wide[seen]).any() or np.log(4.0 * wide[seen]).sum() > np.log(_CHANCE):
+            return
+        halves = seen[np.rint(2.0 * copies[seen]) % 2.0 == 1.0]
+        if halves.size:
+            site = self.sites[halves[0]]
+            raise ValueError(
+                f"{file} must have the number of alleles in OBS_CT, two of each person; "
+                f"{halves.size:,} of its {len(self.sites):,} sites have half an allele too many, "
+                f"the first {site.name or site.position!r} ({self.frequency[halves[0]]:g} of "
+                f"{self.haplotypes[halves[0]]:g}). If OBS_CT is the number of "
+                "people, double it"
+            )
 
     def _add(
         self,

@@ -3,19 +3,26 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, listed
 from mialeak._columns import Factor
+from mialeak._fields import is_number
 from mialeak._labels import VARIANT, columns_that
 from mialeak._markers import MARKING_NUMBERS, cautions_of_one_row, rows_of_column
 
-__all__ = ["allele_cautions", "allele_number_cautions", "cautions_of_loci", "code_cautions"]
+__all__ = [
+    "allele_cautions",
+    "allele_number_cautions",
+    "cautions_of_loci",
+    "cautions_of_named_pairs",
+    "code_cautions",
+]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -27,6 +34,16 @@ _BASES, _NO_ALLELE = set("ACGT"), {"N", "0", 0.0}
 _ALLELE_OF = re.compile(
     r"(.+?)[_.:/ -]?((?:a|h|hap|allele)?[12]|(?<=[_.:/ -])(?:[ab]|mat|pat))", re.IGNORECASE
 )
+#: Such names that leave no other meaning, as DQA.a1 and DQA.a2, pairs of them at least, and the
+#: most alleles of a site.
+_NAMED_PAIR = re.compile(
+    r"(.+?)[_.:/ -]?(?:(?<=[_.:/ -])a|al|allele)[_.:/ -]?([12])", re.IGNORECASE
+)
+_PAIRS, _ALLELES = 2, 100
+#: Share of the values that both columns have at least, each as often.
+_SHARED = 0.3
+#: An allele that persons have twice or not at all marks none, if so many are expected to have one.
+_EXPECTED = 10.0
 #: Names of columns of microsatellites and of HLA genes, with the number of the allele or without.
 _LOCUS = re.compile(
     r"((d(\d{1,2}|x|y)s\d{2,5}|dys\d{3}|vwa|th0?1|tpox|csf1po|fga|se33|penta[_ -]?[de])(marker)?|"
@@ -154,6 +171,86 @@ def allele_cautions(factors: Mapping[Any, Factor], values: Mapping[Any, Any]) ->
                 "here. Add the two: write the count of one allele, 0, 1 or 2."
             ]
     return []
+
+
+def cautions_of_named_pairs(factors: Mapping[Any, Factor], names: Sequence[Any]) -> list[str]:
+    """A caution for two columns of each site by their names, as DQA.a1 and DQA.a2.
+
+    Both columns hold the same alleles, perhaps the smaller one of a person first.
+    """
+    stems: dict[str, dict[str, Any]] = {}
+    for name in names:
+        part = _NAMED_PAIR.fullmatch(str(name))
+        if part:
+            stems.setdefault(part[1], {})[part[2]] = name
+    pairs = [(each["1"], each["2"]) for each in stems.values() if len(each) == 2]
+    codes = [_common_codes(factors[first], factors[second]) for first, second in pairs]
+    if len(pairs) < _PAIRS or not all(map(_are_two_alleles, codes)):
+        return []
+    missing: dict[str, list[Any]] = {}
+    for pair, each in zip(pairs, codes, strict=True):
+        for value in _twice_or_not(each):
+            missing.setdefault(value, []).extend(pair)
+    others = f"{len(pairs) - 1:,} pair{'s' * (len(pairs) > 2)} more"
+    cautions = [
+        f"Columns {pairs[0][0]!r} and {pairs[0][1]!r}, and {others}, seem to be the two "
+        "alleles of a person at one site. The mean of a column of numbers and the share "
+        "of each value of others are taken here, not allele frequencies. Of these write a column "
+        "for each allele but one, with the copies of a person, 0, 1 or 2."
+    ]
+    return cautions + [
+        f"{value!r} stands in both columns of such a pair or in none, in column {listed(columns)}, "
+        f"as no allele does. If it marks a missing value, pass missing=[{value!r}]."
+        for value, columns in missing.items()
+    ]
+
+
+class _Alleles(NamedTuple):
+    """The values of two columns, in order, and the place of each person's two among these."""
+
+    values: list[str]
+    first: IntArray
+    second: IntArray
+
+
+def _common_codes(first: Factor, second: Factor) -> _Alleles:
+    shown = [{k: str(each.value(k)) for k in np.unique(each.codes[each.codes >= 0]).tolist()}
+             for each in (first, second)]  # fmt: skip
+    levels = {value for each in shown for value in each.values()}
+    is_number_each = all(map(is_number, levels))
+    values = sorted(levels, key=float) if is_number_each else sorted(levels)
+    place = {value: k for k, value in enumerate(values)}
+    known = (first.codes >= 0) & (second.codes >= 0)
+    a, b = (
+        np.array([place[of[k]] for k in each.codes[known].tolist()], np.int64)
+        for of, each in zip(shown, (first, second), strict=True)
+    )
+    return _Alleles(values, a, b)
+
+
+def _are_two_alleles(pair: _Alleles) -> bool:
+    """Whether the columns hold the same few values, and some persons have one of them twice."""
+    values, first, second = pair
+    if not first.size or not 2 <= len(values) <= _ALLELES:
+        return False
+    if any(is_number(value) and float(value) % 1.0 for value in values):
+        return False
+    a, b = (np.bincount(each, minlength=len(values)) for each in (first, second))
+    shared = float(np.minimum(a, b).sum()) / first.size
+    return shared >= _SHARED and 0.0 < float((first != second).mean()) < 1.0
+
+
+def _twice_or_not(pair: _Alleles) -> list[str]:
+    """The values that both columns have in the same rows, where others would be expected."""
+    values, first, second = pair
+    doubled = []
+    for k, value in enumerate(values):
+        rows = first == k
+        share = float(rows.mean())
+        expected = 2.0 * share * (1.0 - share) * len(rows)
+        if expected >= _EXPECTED and np.array_equal(rows, second == k):
+            doubled.append(value)
+    return doubled
 
 
 def _level(value: Any, text: bool) -> Any:

@@ -28,6 +28,7 @@ from mialeak.means._allele_cautions import (
     allele_cautions,
     allele_number_cautions,
     cautions_of_loci,
+    cautions_of_named_pairs,
     code_cautions,
 )
 from mialeak.means._row_cautions import row_cautions
@@ -120,9 +121,10 @@ def refuse_sites(factors: Mapping[Any, Factor]) -> None:
             invalid("table", rule, remedy=remedy)
     for name, factor in factors.items():
         unique = 3 <= len(factor.codes) <= len(factor.levels) and _is_text(factor.value(0))
-        if _are_variants(factor) or (unique and str(name).strip().lower() in _ROWS_OF_VARIANTS):
+        variant = _variant_of(factor)
+        if variant or (unique and str(name).strip().lower() in _ROWS_OF_VARIANTS):
             rule = "have a row for each person; it has one for each variant, by column "
-            invalid("table", f"{rule}{name!r} ({factor.value(0)!r})", remedy=remedy)
+            invalid("table", f"{rule}{name!r} ({(variant or factor.value(0))!r})", remedy=remedy)
 
 
 def cautions_of(
@@ -161,7 +163,8 @@ def cautions_of(
     cautions += _of_allele_counts(held)
     cautions += allele_number_cautions(held)
     every = {**texts, **{k: values for k, (values, _) in held.items()}}
-    cautions += allele_cautions(factors, every) + cautions_of_loci(every)
+    loci = allele_cautions(factors, every) + cautions_of_loci(every)
+    cautions += loci or cautions_of_named_pairs(factors, list(numbers))
     cautions += row_cautions(factors, texts, held)
     if not chosen:
         published = [k for k in numbers if len(texts.get(k, ())) < len(factors[k].codes)]
@@ -418,13 +421,14 @@ def _is_text(value: Any) -> bool:
     return isinstance(value, str) and value != ""
 
 
-def _are_variants(factor: Factor) -> bool:
-    """Whether most of the first values are names of variants."""
-    if numeric_levels(factor) is not None:
-        return False
-    words = [factor.value(code) for code in range(min(_LOOKED_AT, len(factor.levels)))]
-    named = [word for word in words if _is_text(word) and VARIANT.fullmatch(word)]
-    return 2 * len(named) > len(words)
+def _variant_of(factor: Factor) -> str | None:
+    """The first name of a variant, if most rows have one, by the first values; None if not."""
+    rows = factor.rows_of_level[:_LOOKED_AT]
+    if numeric_levels(factor) is not None or 2 * factor.n_missing > len(factor.codes):
+        return None
+    words = {k: factor.value(k) for k in np.flatnonzero(rows).tolist()}
+    named = [k for k, word in words.items() if _is_text(word) and VARIANT.fullmatch(word)]
+    return words[named[0]] if 2 * rows[named].sum() > rows.sum() else None
 
 
 def _are_genotypes(name: Any, words: list[str]) -> bool:

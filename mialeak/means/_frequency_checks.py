@@ -9,11 +9,13 @@ import numpy as np
 from mialeak._arrays import FloatArray, invalid, listed
 from mialeak._counts import swapped_alleles
 from mialeak.means._genotype_cautions import are_too_near
+from mialeak.means._matrix_cautions import are_genotypes
 from mialeak.means._release import Release
 
 __all__ = [
     "BASES",
     "close_sites",
+    "other_population_cautions",
     "possible_copies",
     "rarer_allele_cautions",
     "require_same_alleles",
@@ -129,4 +131,28 @@ def shared_people_cautions(
         "The panel seems to include people of the release: at common sites their frequencies are "
         "nearer to each other than chance gives between different people. Likelihood ratios then "
         "point away from them. Take a panel of other people, or subtract the copies of the release."
+    ]
+
+
+def other_population_cautions(
+    distances: FloatArray, table: Release, mean: FloatArray, far: float
+) -> list[str]:
+    """A caution where the means of a table are further from a panel's than chance gives.
+
+    `distances` are squared, in their variance for people of one population, and `mean` is that of
+    the panel; `far` is the mean distance from which on there is a caution.
+    """
+    ratio = float(np.mean(distances))
+    if ratio < far:
+        return []
+    unit, most = "", ""
+    if not are_genotypes(table.numbers):
+        k = int(np.argmax(distances))
+        name = next(column.name for column in table.columns if column.place == k)
+        unit = ", or a column in another unit"
+        most = f", most in column {name!r} (mean {table.means[k]:.4g}; {mean[k]:.4g} in the panel)"
+    return [
+        f"The panel seems to be of another population than the table{unit}: squared distances of "
+        f"their means are {ratio:.3g} times what chance gives{most}, so that people like those of "
+        "the table seem to be in the release, in or not. Take a panel of the same population."
     ]

@@ -21,6 +21,7 @@ from mialeak._files.plink_text import (
     same_alleles,
 )
 from mialeak._labels import columns_that
+from mialeak.means._frequency_checks import other_population_cautions
 from mialeak.means._genotype_cautions import are_too_near, same_rows
 from mialeak.means._matrix_cautions import are_genotypes, common_rows, share_of_twins
 from mialeak.means._reading import as_table, release_of
@@ -44,8 +45,9 @@ _HARDY_WEINBERG = (
     "is smaller than stated."
 )
 #: Mean squared distance of a table's means from a panel's, in their variance, from which on the two
-#: are taken for different populations; and columns for that (of chi-square over 20, 1e-6 is 3.3).
-_FAR, _COLUMNS = 3.5, 20
+#: are taken for different populations; columns for that (of chi-square over 20, 1e-6 is 3.3); and
+#: the same of fewer columns, which may all depend on one (of chi-square over 1, 1e-6 is 23.9).
+_FAR, _COLUMNS, _FAR_OF_FEW = 3.5, 20, 24.0
 #: The same below which the panel is the table itself, rounded.
 _SAME = 1e-4
 #: Squared distance of a mean in its variance from which on a site seems to count the other allele
@@ -88,10 +90,10 @@ class ReferencePanel:
 
     def cautions(self, table: Release) -> list[str]:
         """A caution where the means of the table are further from the panel's than chance."""
-        ratio = float(np.mean(self._distances(table)))
-        copies = self._copies(table)
+        distances, copies = self._distances(table), self._copies(table)
+        ratio = float(np.mean(distances))
         if self.mean.size < _COLUMNS:
-            return copies
+            return copies + other_population_cautions(distances, table, self.mean, _FAR_OF_FEW)
         if ratio < _SAME:
             return [
                 "The panel seems to be the table itself: their means are equal but for rounding. "
@@ -105,12 +107,7 @@ class ReferencePanel:
             ]
         if ratio < _FAR:
             return copies or self._near(table)
-        return [
-            *copies,
-            "The panel seems to be of another population than the table: squared distances of "
-            f"their means are {ratio:.3g} times what chance gives, so that people like those of "
-            "the table seem to be in the release, in or not. Take a panel of the same population.",
-        ]
+        return copies + other_population_cautions(distances, table, self.mean, _FAR)
 
     def _distances(self, table: Release, *, other: bool = False) -> FloatArray:
         """Squared distance of each mean of the table, in its variance; of the other allele."""

@@ -28,6 +28,7 @@ from mialeak._samples import groups_of_rows, number_persons
 __all__ = [
     "cautions_of_cells",
     "cautions_of_shared_persons",
+    "names_of_rows",
     "person_cautions",
     "unpublished_columns",
     "weight_cautions",
@@ -39,6 +40,8 @@ IntArray = npt.NDArray[np.integer[Any]]
 #: Columns of a table, and values in all, up to which those that are left out are compared with the
 #: others.
 _MOST_COLUMNS, _MOST_VALUES = 200, 2**24
+#: Values of an index that are looked at.
+_FIRST = 1000
 #: Fewest values of a column named as persons that are looked at, and of one of another name.
 _FEWEST_NAMED, _FEWEST = 5, 20
 #: Fewest different counts of cells, pairs of rows that would agree if they were persons, and rows
@@ -62,6 +65,19 @@ def unpublished_columns(table: Any, published: Container[Any], rows: int) -> dic
         if name is not None and name not in published and index is not None:
             columns[name] = factor_from_values(index.get_level_values(name).to_numpy(), name)
     return columns
+
+
+def names_of_rows(table: Any) -> dict[Any, Factor]:
+    """The first values of the index of a frame, if it holds text or has several levels."""
+    index = getattr(table, "index", None) if hasattr(table, "iloc") else None
+    if index is None or (index.nlevels == 1 and index.dtype.kind in "iufbmM"):
+        return {}
+    named: dict[Any, Factor] = {}
+    for place, name in enumerate(index.names):
+        values = index[:_FIRST].get_level_values(place).to_numpy()
+        key = "index" if name is None else name
+        named[key] = factor_from_values(values, key)
+    return named
 
 
 def person_cautions(

@@ -17,12 +17,14 @@ from mialeak._files.tables import read_table
 from mialeak.means._cautions import cautions_of, refuse_sites
 from mialeak.means._person_cautions import (
     cautions_of_cells,
+    names_of_rows,
     person_cautions,
     unpublished_columns,
     weight_cautions,
     weight_notes,
 )
 from mialeak.means._release import Column, Release
+from mialeak.means._row_cautions import cautions_of_genes
 
 __all__ = ["as_table", "release_of"]
 
@@ -75,6 +77,7 @@ def release_of(
     parts, missing = _parts(table, columns, exclude, categories, argument)
     factors = {name: part.factor for name, part in parts.items()}
     refuse_sites(factors)
+    refuse_sites(names_of_rows(table))
     for place, name in enumerate(categories):
         if name not in parts:
             invalid("categories", "be among the columns", index=place, value=name)
@@ -92,8 +95,7 @@ def release_of(
     notes = list(getattr(table, "notes", ()))
     if argument == "table":
         unpublished = unpublished_columns(table, factors, missing.size)
-        cautions += person_cautions(unpublished, factors, places) + weight_cautions(factors)
-        cautions += cautions_of_cells(unpublished, factors, places)
+        cautions += _of_rows(table, unpublished, factors, places)
         notes += weight_notes(unpublished)
     del factors, levels
     published: list[Column] = []
@@ -130,6 +132,21 @@ def release_of(
     cautions += _of_dropped(dropped, missing.size)
     cautions += getattr(table, "cautions", ())
     return Release(published, matrix, places, dropped, tuple(unique), labelled, cautions, notes)
+
+
+def _of_rows(
+    table: Any,
+    unpublished: Mapping[Any, Factor],
+    factors: Mapping[Any, Factor],
+    places: npt.NDArray[np.intp],
+) -> list[str]:
+    """Cautions by columns that are not published and by the index: rows that are no persons."""
+    return [
+        *person_cautions(unpublished, factors, places),
+        *weight_cautions(factors),
+        *cautions_of_cells(unpublished, factors, places),
+        *cautions_of_genes({**unpublished, **names_of_rows(table)}),
+    ]
 
 
 @dataclass(frozen=True)

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray, listed
 from mialeak._columns import Factor
 
-__all__ = ["row_cautions"]
+__all__ = ["cautions_of_genes", "row_cautions"]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -74,6 +74,7 @@ _GENES = re.compile(
     re.IGNORECASE,
 )
 _PAIR = re.compile(r"(f?id|iid|sample|person|individual)[_. ]?([12])", re.IGNORECASE)
+_TAKE = "Each row is taken for one person here."
 #: A number of persons in the name of a column.
 _GROUP_OF = re.compile(r"\bn\s*=\s*\d", re.IGNORECASE)
 
@@ -94,25 +95,37 @@ def row_cautions(
     ]
 
 
+def cautions_of_genes(factors: Mapping[Any, Factor]) -> list[str]:
+    """A caution for rows that are genes, by a column of text or by the index of a frame."""
+    for name, factor in factors.items():
+        rows = len(factor.codes)
+        if rows <= _SITES or len(factor.levels) <= 0.9 * rows or not _is_text(factor):
+            continue
+        words = [factor.value(k) for k in range(_LOOKED_AT) if k < len(factor.levels)]
+        named = [word for word in words if _GENE.fullmatch(str(word))]
+        if _GENES.fullmatch(str(name).strip()) or 2 * len(named) > _LOOKED_AT:
+            return [
+                f"The rows seem to be genes or probes, by column {name!r} ({words[0]!r}). {_TAKE} "
+                "Transpose the table if its columns are persons."
+            ]
+    return []
+
+
+def _is_text(factor: Factor) -> bool:
+    return isinstance(factor.value(0), str)
+
+
 def _of_other_rows(
     factors: Mapping[Any, Factor], held: Mapping[Any, tuple[FloatArray, IntArray]]
 ) -> list[str]:
     """Cautions for rows that are genes, pairs of persons, or groups of all combinations."""
-    take = "Each row is taken for one person here."
     rows = max((len(factor.codes) for factor in factors.values()), default=0)
-    for name, factor in factors.items():
-        words = [factor.value(k) for k in range(len(factor.levels))] if name not in held else []
-        named = [word for word in words[:_LOOKED_AT] if _GENE.fullmatch(str(word))]
-        unique = rows > _SITES and len(words) > 0.9 * rows
-        if unique and (_GENES.fullmatch(str(name).strip()) or 2 * len(named) > _LOOKED_AT):
-            return [
-                f"The rows seem to be genes or probes, by column {name!r} ({words[0]!r}). {take} "
-                "Transpose the table if its columns are persons."
-            ]
+    if genes := cautions_of_genes({k: each for k, each in factors.items() if k not in held}):
+        return genes
     pairs = [part for part in (_PAIR.fullmatch(str(name).strip()) for name in factors) if part]
     if {part[2] for part in pairs} == {"1", "2"}:
         return [
-            f"The rows seem to be pairs of persons, by column {listed(factors, most=2)}. {take}"
+            f"The rows seem to be pairs of persons, by column {listed(factors, most=2)}. {_TAKE}"
         ]
     keys = [name for name in factors if name not in held or _are_whole(held[name][0])]
     if not held.keys() - set(
@@ -129,7 +142,7 @@ def _of_other_rows(
         return []
     return [
         f"Each combination of the values of column {listed(keys)} has one row, as groups have. "
-        f"{take} Take a table with a row for each person; of published means of n persons, "
+        f"{_TAKE} Take a table with a row for each person; of published means of n persons, "
         "mialeak.mean_tradeoff(target, mean, cov, n) computes the leakage about a person."
     ]
 

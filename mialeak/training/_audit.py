@@ -22,6 +22,8 @@ __all__ = ["dp_sgd_audit"]
 
 #: The largest number of canaries that a remedy names.
 _MOST = 1 << 20
+#: Scores of so many values are not the same in two trainings by chance.
+_VALUES = 10
 
 
 def dp_sgd_audit(
@@ -71,9 +73,9 @@ def dp_sgd_audit(
     TypeError
         If train is no function.
     ValueError
-        If train returns other than m numbers, a NaN, or the coins in place of scores; before the
-        training, if one_run_audit refuses its parameters, or the coins of so few canaries fell on
-        one side.
+        If train returns other than m numbers, a NaN, the coins in place of scores, or the scores
+        of the control; before the training, if one_run_audit refuses its parameters, or the coins
+        of so few canaries fell on one side.
 
     Warns
     -----
@@ -148,6 +150,7 @@ def dp_sgd_audit(
     result = _audited(train(member.copy()), "train(member)", member, generator, options)
     if checked is None:
         return result
+    _refuse_scores_of_control(result.scores, checked.scores)
     verdict, statement = judge(result, checked)
     return replace(result, control=checked, verdict=verdict, statement=statement)
 
@@ -236,6 +239,17 @@ def _refuse_order(outcome: Any, scores: FloatArray, name: str) -> None:
         if places != list(range(scores.size)) and set(places) == set(range(scores.size)):
             rule = f"have its index in the order of member; its first label is {places[0]!r}"
             invalid(name, rule, remedy=remedy + ", or an array")
+
+
+def _refuse_scores_of_control(scores: FloatArray, control: FloatArray) -> None:
+    """Refuse the scores of the control: with coins of its own a training has others."""
+    if np.array_equal(scores, control) and np.unique(scores).size >= _VALUES:
+        rule = (
+            f"train anew with the coins of its call; its {scores.size} scores are those of the "
+            "control, as where a checkpoint or a cache of the earlier training is loaded"
+        )
+        remedy = "Remove it before each call, or write to another path"
+        invalid("train", rule, remedy=remedy)
 
 
 def _refuse_coins(scores: FloatArray, name: str, member: npt.NDArray[np.bool_]) -> None:
