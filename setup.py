@@ -25,8 +25,8 @@ class BuildKernels(build_ext):
         msvc = self.compiler.compiler_type == "msvc"
         own = os.environ.get("CFLAGS", "")
         for extension in self.extensions:
-            # Only `table` computes: what wraps it is made small.
-            size = "" if extension.name.endswith(".table") else "-Os"
+            # Only `table` and `checks` compute: what wraps them is made small.
+            size = "" if extension.name.endswith((".table", ".checks")) else "-Os"
             flags = MSVC if msvc else f"{GCC} {size} {own}"
             extension.extra_compile_args = shlex.split(flags)
             if sys.platform == "linux" and not own:  # no symbols but for whoever wants to debug

@@ -3,6 +3,7 @@
 cimport numpy as cnp
 from libc.math cimport fabs, floor, log
 from libc.stdint cimport uint64_t
+from libc.string cimport memcpy
 
 from mialeak._kernels.table cimport TABLE
 
@@ -32,10 +33,11 @@ def within(cnp.ndarray values, double low, double high):
 # What follows refutes faults of honest input in a call: a checker in Python looks at what is left.
 
 #: Columns that are looked at, at most: of more a sample that is the same for all arrays.  For
-#: likelihoods more, until they are clear.
+#: likelihoods more, until they are clear.  And numbers between two looks at what was found.
 cdef enum:
     SAMPLE = 128
     DRAWS = 1024
+    BLOCK = 64
 
 #: Means of counts are so far from the ends of their range.
 cdef double TINY = 1e-9
@@ -111,48 +113,45 @@ def is_near(object release, object mean, double far, size_t several):
     return away < several
 
 
+# No branch in these loops, and sums of integers: compilers then take several numbers at a time.
+
+
+cdef inline uint64_t bits_of(double x) noexcept nogil:
+    cdef uint64_t bits
+    memcpy(&bits, &x, sizeof(x))
+    return bits
+
+
 cdef size_t count_far(size_t count, const double *x, const double *m, double far) noexcept nogil:
-    """How many numbers differ by more than `far`; squares of four at a time refute most."""
-    cdef size_t k = 0, i, away = 0
-    cdef double a, b, c, d, most = 0.999 * far * far
-    while k + 4 <= count:
-        a, b, c, d = x[k] - m[k], x[k + 1] - m[k + 1], x[k + 2] - m[k + 2], x[k + 3] - m[k + 3]
-        if (a * a + b * b) + (c * c + d * d) > most:
-            for i in range(k, k + 4):
-                away += fabs(x[i] - m[i]) > far
-        k += 4
-    for i in range(k, count):
-        away += fabs(x[i] - m[i]) > far
+    """How many numbers differ by more than `far`, NaN included."""
+    cdef size_t i, away = 0
+    for i in range(count):
+        away += bits_of(far - fabs(x[i] - m[i])) >> 63
     return away
 
 
 cdef bint are_bits(size_t count, const double *z) noexcept nogil:
     """Whether every number is 0 or 1; a product is 0 for these alone."""
-    cdef size_t k = 0
-    cdef double a, b, c, d
-    while k + 4 <= count:
-        a, b, c, d = z[k], z[k + 1], z[k + 2], z[k + 3]
-        a, b, c, d = a * (1.0 - a), b * (1.0 - b), c * (1.0 - c), d * (1.0 - d)
-        if not (fabs(a) + fabs(b)) + (fabs(c) + fabs(d)) == 0.0:
-            return False
-        k += 4
-    for k in range(k, count):
-        if not (z[k] == 0.0 or z[k] == 1.0):
-            return False
-    return True
+    cdef size_t start = 0, stop, i
+    cdef uint64_t bad = 0
+    while start < count and bad == 0:
+        stop = min(start + <size_t>BLOCK, count)
+        for i in range(start, stop):
+            bad |= bits_of(fabs(z[i] * (1.0 - z[i])))
+        start = stop
+    return bad == 0
 
 
 cdef bint are_genotypes(size_t count, const double *z) noexcept nogil:
     """Whether every number is 0, 1 or 2; a product is 0 for these alone."""
-    cdef size_t k = 0
-    cdef double a, b
-    while k + 2 <= count:
-        a, b = z[k], z[k + 1]
-        a, b = a * (1.0 - a) * (2.0 - a), b * (1.0 - b) * (2.0 - b)
-        if not fabs(a) + fabs(b) == 0.0:
-            return False
-        k += 2
-    return k == count or z[k] == 0.0 or z[k] == 1.0 or z[k] == 2.0
+    cdef size_t start = 0, stop, i
+    cdef uint64_t bad = 0
+    while start < count and bad == 0:
+        stop = min(start + <size_t>BLOCK, count)
+        for i in range(start, stop):
+            bad |= bits_of(fabs(z[i] * (1.0 - z[i]) * (2.0 - z[i])))
+        start = stop
+    return bad == 0
 
 
 cdef bint is_likely(

@@ -83,7 +83,10 @@ class Whitening(Protocol):
         """``a^T C^-1 b`` for each pair of rows, which may be overwritten."""
 
     def weights(self, deviation: FloatArray) -> FloatArray | None:
-        """The vector ``C^-1 v``; None if C is singular, or known by its distances only."""
+        """The vector ``C^-1 v``; None if C is singular, or known by its distances only.
+
+        v may be overwritten by the result, and is not changed otherwise.
+        """
 
 
 class Diagonal:
@@ -117,7 +120,10 @@ class Diagonal:
 
     def weights(self, deviation: FloatArray) -> FloatArray | None:
         """The vector ``C^-1 v``, if every column varies."""
-        return deviation * self._weights if self._varies else None
+        if not self._varies:
+            return None
+        deviation *= self._weights
+        return deviation
 
 
 class Full:

@@ -91,20 +91,21 @@ def bernoulli_score(releases: Any, target: Any, p: Any, n: int) -> float | Float
     >>> np.round(bernoulli_score(releases, [1, 0, 1], [0.2, 0.5, 0.9], 10), 4)
     array([ 0.4055, -0.1178])
     """
-    require_same_columns(target=target, p=p, releases=releases)
+    if not type(p) is type(target) is type(releases) is np.ndarray:  # arrays have no names
+        require_same_columns(target=target, p=p, releases=releases)
     target = as_target(target)
     p, fixed = as_column_probabilities(p, "p", target.size)
     as_count(n, "n", least=2)
     require_counts(target, 1)
     require_likely_counts(target, p, 1)
     table, (zero, sign, chance) = padded(_ONE, target.size)
-    np.subtract(1.0, target, out=zero)
-    np.subtract(target, zero, out=sign)
-    np.abs(np.subtract(zero, p, out=chance), out=chance)
+    np.subtract(1.0, target, zero)
+    np.subtract(target, zero, sign)
+    np.abs(np.subtract(zero, p, chance), chance)
     if fixed.size:
         require_possible_target(chance > 0.0, target, p)
         chance[fixed] = 1.0
-    np.reciprocal(chance, out=chance)
+    np.reciprocal(chance, chance)
     if fixed.size:
         table[:, fixed] = _ONE
 

@@ -95,10 +95,12 @@ def covariance_score(releases: Any, target: Any, mean: Any, cov: Any, n: int) ->
     target = as_target(target, columns=mean.size)
     n = as_count(n, "n", least=2)
     by = whitening(cov, mean)
-    deviation = target - mean
+    table = cubic_table([mean, 1.0], mean.size)
+    deviation = np.subtract(target, mean, table[2, : mean.size])
     weights = by.weights(deviation)
     if weights is not None:
-        table = cubic_table([mean, 1.0, weights], mean.size)
+        if weights is not deviation:
+            deviation[:] = weights
         half = 0.5 * _score_at(target, table, mean, by) / n
         score = in_unit_of(mean, lambda piece: cubic_sums(piece.rows, table, -half))
         return map_releases(releases, mean.size, score)
@@ -126,7 +128,7 @@ def by_rows(piece: Piece, by: Whitening, function: Any) -> FloatArray:
     for block in kernel_blocks(piece.rows, matrix=not isinstance(by, Diagonal)):
         try:
             with np.errstate(over="ignore", invalid="ignore"):
-                result[block] = function(piece.rows[block].astype(np.float64))
+                result[block] = function(piece.rows[block].astype(np.float64, copy=False))
         except Outside as outside:
             outside_range(piece, block.start, outside)
     return result
