@@ -8,6 +8,10 @@ from pathlib import Path
 
 from hypothesis import HealthCheck, settings
 
+# Two threads for matrices of a hundred rows take 100 times as long as one where other processes run
+# on the same cores, as with `pytest -n auto`.  Read when NumPy is imported, also by children.
+os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
 import mialeak
 
 # A Python that a test starts finds the mialeak that is tested here, and nothing in the current

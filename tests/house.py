@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import graphlib
 import re
+from collections.abc import Set
 from functools import cache
 from pathlib import Path
 
@@ -33,6 +34,7 @@ __all__ = [
     "private_imports",
     "programs",
     "room_of",
+    "tree_of",
     "without_c_comments",
 ]
 
@@ -77,6 +79,12 @@ def modules() -> list[Path]:
     return [path for path in programs("mialeak") if path.suffix == ".py"]
 
 
+@cache
+def tree_of(path: Path) -> ast.Module:
+    """A module as a tree, which nobody changes."""
+    return ast.parse(path.read_text())
+
+
 def without_c_comments(text: str) -> str:
     return re.sub(r"/\*.*?\*/|//[^\n]*", "", text, flags=re.DOTALL)
 
@@ -99,6 +107,12 @@ class TypesOnly(ast.NodeTransformer):
         return self.generic_visit(node)
 
 
+@cache
+def names_imported_by(path: Path) -> frozenset[str]:
+    """What the module of this path imports."""
+    return frozenset(imported_names(tree_of(path)))
+
+
 def imported_names(tree: ast.AST) -> set[str]:
     """What a module imports, at its top or inside a function, by its full name."""
     names = set()
@@ -115,15 +129,16 @@ def imported_strings(tree: ast.AST) -> set[str]:
     """What ``import_module`` and ``__import__`` are called with; "" for all but a full name."""
     found = set()
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and re.search(
-            r"\b(import_module|__import__)$", ast.unparse(node.func)
-        ):
+        if not isinstance(node, ast.Call):
+            continue
+        called = getattr(node.func, "attr", getattr(node.func, "id", None))
+        if called in {"import_module", "__import__"}:
             name = node.args[0].value if [*map(type, node.args)] == [ast.Constant] else ""
             found.add("" if name.startswith(".") else name)
     return found
 
 
-def imported_rooms(names: set[str]) -> set[str]:
+def imported_rooms(names: Set[str]) -> set[str]:
     """The rooms of imported names; of the package itself its own name, which has no row."""
     rooms = {re.sub(r"^mialeak\.(\w+).*", r"\1", name) for name in names if IN_PACKAGE.match(name)}
     return {"_version" if room == "__version__" else room for room in rooms}
@@ -136,7 +151,7 @@ def arrows() -> dict[str, set[str]]:
         if path == PACKAGE / "__init__.py":
             continue
         room = room_of(path)
-        names = imported_names(ast.parse(path.read_text())) - UPWARD.get(module_of(path), set())
+        names = names_imported_by(path) - UPWARD.get(module_of(path), set())
         found.setdefault(room, set()).update(imported_rooms(names) - {room})
     return found
 
@@ -146,7 +161,7 @@ def private_imports() -> list[str]:
     return [
         f"{path.relative_to(PACKAGE)}: {name}"
         for path in modules()
-        for name in sorted(imported_names(ast.parse(path.read_text())))
+        for name in sorted(names_imported_by(path))
         if re.match(r"mialeak\.[a-z]\w*\._", name) and name.split(".")[1] != room_of(path)
     ]
 
@@ -156,8 +171,10 @@ def file_graph() -> dict[str, set[str]]:
     files = {module_of(path): path for path in modules() if path != PACKAGE / "__init__.py"}
     graph = {}
     for name, path in files.items():
-        tree = TypesOnly().visit(ast.parse(path.read_text()))
-        named = imported_names(tree) - UPWARD.get(name, set())
+        named = names_imported_by(path)
+        if "TYPE_CHECKING" in (text := path.read_text()):
+            named = imported_names(TypesOnly().visit(ast.parse(text)))
+        named -= UPWARD.get(name, set())
         others = {each if each in files else each.rpartition(".")[0] for each in named}
         graph[name] = others & set(files) - {name}
     return graph

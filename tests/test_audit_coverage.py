@@ -25,7 +25,7 @@ class TestCoverage:
     @pytest.mark.parametrize(("epsilon", "delta"), [(0.0, 0.0), (1.0, 0.02), (3.0, 0.0)])
     def test_false_claims_at_the_least_favourable_law(self, epsilon, delta):
         """The curve itself is the truth: power = h(fpr), and nothing is to spare."""
-        rng, wrong, repetitions, n = np.random.default_rng(7), np.zeros(3), 120, 100
+        rng, wrong, repetitions, n = np.random.default_rng(7), np.zeros(3), 80, 100
         grow = np.exp(epsilon)
         for _ in range(repetitions):
             u, v = rng.random(n), rng.random(n)
@@ -41,7 +41,7 @@ class TestCoverage:
         assert (wrong <= misses(0.05, repetitions)).all()
 
     def test_false_claims_about_mu_at_the_least_favourable_law(self):
-        rng, wrong, repetitions, mu = np.random.default_rng(12), np.zeros(3), 100, 1.5
+        rng, wrong, repetitions, mu = np.random.default_rng(12), np.zeros(3), 80, 1.5
         for _ in range(repetitions):
             scores = rng.normal(mu, 1, 60), rng.normal(0, 1, 90)
             order = Order.of(*scores, higher_is_member=True, rng=0)
@@ -208,7 +208,7 @@ def outcomes_of_two_values(n, claims):
 
 
 @pytest.mark.parametrize(
-    ("method", "n"), [("simultaneous", 15), ("calibrated", 15), ("rank-sum", 5)]
+    ("method", "n"), [("simultaneous", 15), ("calibrated", 9), ("rank-sum", 5)]
 )
 def test_few_scores_of_two_values_seldom_refute_what_is_true(method, n):
     """All outcomes at the default seed.  One order of ties made 20 to 22 % of the claims false."""
@@ -222,5 +222,5 @@ def test_few_scores_of_two_values_seldom_refute_what_is_true(method, n):
 
 def test_nor_is_their_advantage_above_the_true_one():
     true = np.append(np.zeros(99), 0.4622)
-    false = outcomes_of_two_values(15, lambda order: advantage_interval(order, 0.95).low > true)
+    false = outcomes_of_two_values(9, lambda order: advantage_interval(order, 0.95).low > true)
     assert false.max() <= 0.025

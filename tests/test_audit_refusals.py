@@ -10,6 +10,9 @@ import pytest
 from mialeak._numerics.order import Order
 from mialeak._report.text import at_most
 from mialeak.auditing import audit, audit_power, one_run_audit
+from mialeak.auditing._audit import Evidence
+from mialeak.auditing._checks import require_direction
+from mialeak.auditing._copies import check_resampled, refuse_copies, refuse_repeats
 from mialeak.auditing._intervals import area_interval
 from mialeak.cli import main
 from mialeak.tradeoff import EmpiricalTradeOff, GaussianTradeOff
@@ -124,9 +127,14 @@ class TestCopies:
         values = np.repeat(np.arange(20.0), 2)
         assert audit(values, np.append(values, 20.0)).n_in == 40
         rng = np.random.default_rng(1)
-        for _ in range(200):
+        for place in range(200):
             worlds = rng.integers(0, 8, (2, 100)) / 8
-            audit(*worlds, method="simultaneous", fpr=(), allow_reversed=True)
+            order = Order.of(*worlds, higher_is_member=True, rng=0)
+            refuse_copies(order)
+            refuse_repeats(order)
+            assert check_resampled(order) == []
+            if place < 5:
+                audit(*worlds, method="simultaneous", fpr=(), allow_reversed=True)
 
     def test_scores_drawn_again_from_a_smaller_number(self):
         """Fifteen runs of each world, resampled to 500 where nothing leaks, proved 3."""
@@ -152,7 +160,8 @@ class TestCopies:
         for digits in (0, 1, 2):
             for mu in (0.0, 1.0, 4.0):
                 inside, outside = np.round(rng.normal(mu, 1, 400), digits), rng.normal(0, 1, 400)
-                audit(inside, np.round(outside, digits), allow_reversed=True)
+                worlds = inside, np.round(outside, digits)
+                audit(*worlds, allow_reversed=True, method="simultaneous", fpr=())
 
     def test_rates_of_a_measured_curve(self):
         fpr = np.linspace(0.0, 1.0, 50)
@@ -282,9 +291,10 @@ class TestDirection:
         """At most 2.5 % by the bound of the area; its normal law gives 5e-4."""
         rng, count = np.random.default_rng(4), 0
         for _ in range(2000):
-            inside, outside = rng.normal(size=(2, 60))
+            worlds = rng.normal(size=(2, 60))
             try:
-                audit(inside, outside, method="simultaneous", fpr=(), confidence=0.5)
+                order = Order.of(*worlds, higher_is_member=True, rng=0)
+                require_direction(order, higher_is_member=True)
             except ValueError:
                 count += 1
         assert count <= 8  # of 2,000 at 5e-4 more than 8 have a probability of 2e-6
@@ -308,9 +318,9 @@ class TestEqualScores:
         """At one size and one seed the false claims of two atoms differ from data to data."""
         rng, size, claims = np.random.default_rng(5), 151, 0
         for _ in range(400):
-            inside, outside = (rng.random((2, size)) < 0.5) * 2.0
-            result = audit(inside, outside, method="simultaneous", fpr=())
-            claims += result.epsilon_lower > 0
+            worlds = (rng.random((2, size)) < 0.5) * 2.0
+            order = Order.of(*worlds, higher_is_member=True, rng=0)
+            claims += Evidence(order, 0.05, "both", "simultaneous").epsilon(0.0) > 0
         assert 0 < claims <= 400 * 0.05 + 4 * np.sqrt(400 * 0.05 * 0.95)
 
 

@@ -29,6 +29,7 @@ from house import (
     private_imports,
     programs,
     room_of,
+    tree_of,
     without_c_comments,
 )
 from stub import STUB, stub
@@ -60,7 +61,7 @@ def test_no_file_is_long():
 def test_no_function_is_long():
     long = {}
     for path in modules():
-        for node in ast.walk(ast.parse(path.read_text())):
+        for node in ast.walk(tree_of(path)):
             if isinstance(node, ast.FunctionDef):
                 first = node.body[ast.get_docstring(node) is not None :]
                 lines = node.end_lineno - first[0].lineno + 1 if first else 0
@@ -176,7 +177,7 @@ def banned_names(tree):
 def test_identifiers_of_clean_rooms_are_terms_of_the_field(room):
     paths = [path for path in modules() if room_of(path) == room]
     assert paths, "no such room"
-    names = {str(path): banned_names(ast.parse(path.read_text())) for path in paths}
+    names = {str(path): banned_names(tree_of(path)) for path in paths}
     assert not {name: banned for name, banned in names.items() if banned}
 
 
@@ -317,7 +318,7 @@ def test_a_module_whose_name_cannot_be_read_is_seen(code):
 def test_modules_imported_by_a_string_can_be_read():
     """But by the package itself, whose names are those of the hall."""
     paths = [path for path in modules() if path != PACKAGE / "__init__.py"]
-    strings = {module_of(path): imported_strings(ast.parse(path.read_text())) for path in paths}
+    strings = {module_of(path): imported_strings(tree_of(path)) for path in paths}
     assert not [name for name, found in strings.items() if "" in found]
     assert all(strings[name] >= exceptions for name, exceptions in UPWARD.items())
 
@@ -380,7 +381,7 @@ def test_every_module_lists_its_names():
         if path.name in {"__main__.py", "_version.py"} or path.parent.name == "_build":
             continue
         name = module_of(path)
-        if len(ast.parse(path.read_text()).body) > 1:  # more than a docstring
+        if len(tree_of(path).body) > 1:  # more than a docstring
             module = importlib.import_module(name)
             missing = [name for name in module.__all__ if not hasattr(module, name)]
             assert not missing, name

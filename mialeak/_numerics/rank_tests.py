@@ -127,8 +127,8 @@ class Pairs:
             parts.append((counts, ranks, n_hits, n_ranks, levels, top))
         return cls(*(np.concatenate(column) for column in zip(*parts, strict=True)))
 
-    def select(self, chosen: npt.NDArray[Any]) -> Pairs:
-        """Those of a mask or of indices."""
+    def select(self, chosen: npt.NDArray[Any] | slice) -> Pairs:
+        """Those of a mask, of indices or of a slice."""
         return Pairs(*(getattr(self, name)[chosen] for name in self.__dataclass_fields__))
 
     def tail(self, is_top: bool) -> Pairs:

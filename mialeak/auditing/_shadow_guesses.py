@@ -25,6 +25,9 @@ _WEIGHT, _SUM = 64, 8192
 _BLOCK = 1 << 22
 #: What scores that know nothing do with this probability at most is refused.
 _CHANCE = 1e-6
+#: Bounds of each total by models, design and levels, for the next audit: so many at most.
+_CACHED: dict[tuple[int, Design, float, float], FloatArray] = {}
+_CACHE_SIZE = 16
 
 
 class Guesses:
@@ -82,12 +85,22 @@ class Guesses:
         return float(self._by_total(most, level)[-1])
 
     def _by_total(self, most: float, level: float) -> FloatArray:
+        key = self._models, self._design, most, level
+        bounds = _CACHED.get(key)
+        if bounds is None:
+            if len(_CACHED) >= _CACHE_SIZE:
+                _CACHED.clear()
+            bounds = _CACHED[key] = self._largest_refuted(most, level)
+        return bounds / self._odds
+
+    def _largest_refuted(self, most: float, level: float) -> FloatArray:
+        """By each total, on the scale of the log odds of a coin."""
         if self._table is None:  # of the one grid
             grid = epsilons(self._models, most)
             self._table = grid, _tails(self.weights, self._models, grid, self._design)
         grid, table = self._table
         refuted = np.count_nonzero(table <= level, axis=0)
-        return np.asarray(grid[np.maximum(refuted - 1, 0)] / self._odds)
+        return np.asarray(grid[np.maximum(refuted - 1, 0)])
 
 
 class AllReadings:

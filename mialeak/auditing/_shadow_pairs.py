@@ -9,6 +9,7 @@ computed once.
 from __future__ import annotations
 
 import functools
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,7 +79,10 @@ class ExamplePairs:
 
     def p_values(self, epsilon: float) -> FloatArray:
         """Of the claim, for each example: the least error at which one of its tests refutes it."""
-        p = self._each(np.full(self.shares.size, epsilon), np.arange(self.shares.size))
+        p = np.empty(self.shares.size)
+        for part, test in self._blocks():
+            which = np.arange(p[part].size)
+            p[part] = test.p_values(np.full((which.size, 1), epsilon), which) + _OUTSIDE
         with np.errstate(divide="ignore"):
             scaled = -np.expm1(np.log1p(-np.minimum(p, 1.0)) / self.shares)
         return self._over_tests(scaled, 1.0, np.minimum)
@@ -90,15 +94,9 @@ class ExamplePairs:
         """
         grid = epsilons(self.models, most)
         levels = -np.expm1(np.log1p(-level) * self.shares)
-        every = np.arange(self.shares.size)
-        which = every[self._each(np.full(every.size, grid[0]), every) <= levels]
-        low, high = np.zeros(which.size, np.int64), np.full(which.size, grid.size)
-        while (high - low > 1).any():
-            middle = (low + high) // 2
-            is_refuted = self._each(grid[middle], which) <= levels[which]
-            low, high = np.where(is_refuted, middle, low), np.where(is_refuted, high, middle)
-        reached = np.zeros(every.size)
-        reached[which] = grid[low]
+        reached = np.zeros(self.shares.size)
+        for which, test in self._blocks():
+            reached[which] = _largest_refuted(test, grid, levels[which])
         return self._over_tests(reached, 0.0, np.maximum)
 
     def provable(self, most: float, level: float) -> float:
@@ -108,17 +106,39 @@ class ExamplePairs:
         hits = np.broadcast_to(hits, (2, len(_ranks(self.models)), sizes.size))
         return float(self._made(hits, sizes, self.models).bounds(most, level).max())
 
-    def _each(self, epsilon: FloatArray, which: IntArray) -> FloatArray:
-        """P-value of each of these tests at an epsilon of its own."""
-        p = np.empty(which.size)
-        for start in range(0, which.size, _TESTS):
+    @functools.cached_property
+    def _at_once(self) -> PairTest:
+        return PairTest.of(self.tests, indistinguishable(0.0))
+
+    def _blocks(self) -> Iterator[tuple[slice, PairTest]]:
+        """Places of tests and their integrals, which are kept if they are few."""
+        if self.shares.size <= _TESTS:
+            yield slice(None), self._at_once
+            return
+        for start in range(0, self.shares.size, _TESTS):
             part = slice(start, start + _TESTS)
-            test = PairTest.of(self.tests.select(which[part]), indistinguishable(0.0))
-            p[part] = test.p_values(epsilon[part, None], np.arange(which[part].size))
-        return p + _OUTSIDE
+            yield part, PairTest.of(self.tests.select(part), indistinguishable(0.0))
 
     def _over_tests(self, values: FloatArray, none: float, combine: np.ufunc) -> FloatArray:
         return np.asarray(combine.reduce(np.append(values, none)[self.places], axis=0))
+
+
+def _largest_refuted(test: PairTest, grid: FloatArray, levels: FloatArray) -> FloatArray:
+    """The largest epsilon of the grid that each test refutes at its level; 0 for none."""
+
+    def refutes(places: IntArray, which: IntArray) -> BoolArray:
+        p = test.p_values(grid[places, None], which) + _OUTSIDE
+        return np.asarray(p <= levels[which])
+
+    reached, every = np.zeros(levels.size), np.arange(levels.size)
+    which = every[refutes(np.zeros(levels.size, np.int64), every)]
+    low, high = np.zeros(which.size, np.int64), np.full(which.size, grid.size)
+    while (high - low > 1).any():
+        middle = (low + high) // 2
+        is_refuted = refutes(middle, which)
+        low, high = np.where(is_refuted, middle, low), np.where(is_refuted, high, middle)
+    reached[which] = grid[low]
+    return reached
 
 
 def _hits(values: FloatArray, coins: BoolArray) -> IntArray:

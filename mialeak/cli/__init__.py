@@ -19,6 +19,7 @@ import os
 import re
 import sys
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, NoReturn
 
 from mialeak._version import __version__
@@ -54,8 +55,6 @@ class _UsageError(ValueError):
 class _Store(argparse.Action):
     """Stores the value of an option that is given once: a second one would replace the first."""
 
-    _is_given = False
-
     def __call__(
         self,
         parser: argparse.ArgumentParser,
@@ -63,9 +62,10 @@ class _Store(argparse.Action):
         values: Any,
         option_string: str | None = None,
     ) -> None:
-        if option_string and self._is_given:
+        given = vars(namespace).setdefault("_given", [])
+        if option_string and self in given:
             parser.error(f"{option_string} is given twice: write it once, with all of its values")
-        self._is_given = True
+        given.append(self)
         setattr(namespace, self.dest, values)
 
 
@@ -133,11 +133,13 @@ def _parse(argv: Sequence[str] | None, options: argparse.Namespace) -> None:
     """Set what was typed, or the defaults, on `options`."""
     options.argv = list(sys.argv[1:] if argv is None else argv)
     _, unknown = _parser().parse_known_args(argv, options)
+    vars(options).pop("_given", None)
     if unknown:
         usage = f"see mialeak {options.command} --help"
         raise _UsageError(f"unrecognized arguments: {' '.join(unknown)} ({usage})")
 
 
+@cache
 def _parser() -> argparse.ArgumentParser:
     parser = _Parser(
         prog="mialeak",

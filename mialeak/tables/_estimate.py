@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -419,7 +420,16 @@ def min_samples_interval(
     To `_STEP`, rounded down and up; the search starts at `near`.  None in place of an n above
     2**53: cells that the sample missed may be too rare for any release.
     """
-    law = complete(_as_sample(counts))
+    sizes, cells = np.unique(_as_sample(counts), return_counts=True)
+    return _rows_for_ends(sizes.tobytes(), cells.tobytes(), float(leakage), confidence, near)
+
+
+@lru_cache(maxsize=8)
+def _rows_for_ends(
+    sizes: bytes, cells: bytes, leakage: float, confidence: float, near: int
+) -> tuple[int, int | None]:
+    """The same by the int64 of distinct counts and of their cells: a report asks repeatedly."""
+    law = complete(np.repeat(np.frombuffer(sizes, np.int64), np.frombuffer(cells, np.int64)))
 
     def ends(side: int) -> tuple[float, float]:
         def function(n: FloatArray, _: object) -> FloatArray:
