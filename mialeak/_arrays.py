@@ -491,8 +491,8 @@ def as_scores(values: Any, name: str) -> FloatArray:
     scores = as_floats(values, name).ravel()
     if scores.size == 0:
         invalid(name, "hold at least one score")
-    missing = np.isnan(scores)
-    if missing.any():
+    if not within(scores, -math.inf, math.inf):
+        missing = np.isnan(scores)
         rule = f"be free of NaN, which {int(missing.sum())} of {scores.size} are"
         invalid(name, rule, index=first_index(missing), value=float("nan"))
     return scores

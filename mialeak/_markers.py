@@ -361,7 +361,9 @@ def _far_off(values: npt.NDArray[np.float64], shown: IntArray) -> list[int]:
         marking += list(numbers[far[0] :])
     elif not marking and (numbers[0] in _CODES or numbers[-1] in _REPEATED):
         marking = _repeated(values, shown)
-    marking = marking or _spikes(values, shown) or _zeros(numbers, values, shown)
+    if not marking and numbers[-1] >= _NINES[0]:
+        marking = _spikes(values, shown)
+    marking = marking or _zeros(numbers, values, shown)
     return [int(np.flatnonzero(values == number)[0]) for number in marking]
 
 

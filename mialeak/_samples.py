@@ -225,9 +225,11 @@ def number_persons(columns: Mapping[Any, Factor]) -> set[Any]:
     """
     met = set(numbers_within(columns))
     for name, factor in columns.items():
+        values, rows = np.count_nonzero(factor.rows_of_level), len(factor.codes)
+        if values < _FEWEST_NUMBERS or rows < _ROWS_OF_NUMBER * values:
+            continue
         times, place = _places(factor)
-        many = times.size >= _FEWEST_NUMBERS and times.sum() >= _ROWS_OF_NUMBER * times.size
-        if place is not None and many and (np.diff(times) < 0).all():
+        if place is not None and (np.diff(times) < 0).all():
             met.add(name)
     return met
 
@@ -240,10 +242,16 @@ def _places(factor: Factor) -> tuple[IntArray, IntArray | None]:
     shown = np.flatnonzero(factor.rows_of_level)
     if factor.n_missing or not 2 <= shown.size <= _LARGEST_GROUP:
         return shown, None
-    words = [str(factor.value(code)).strip() for code in shown.tolist()]
-    if not all(map(is_number, words)):
-        return shown, None
-    numbers = np.array(words, np.float64)
+    levels = numeric_levels(factor)
+    if levels is not None:
+        numbers = levels[shown].astype(np.float64)
+        if not np.isfinite(numbers).all():
+            return shown, None
+    else:
+        words = [str(factor.value(code)).strip() for code in shown.tolist()]
+        if not all(map(is_number, words)):
+            return shown, None
+        numbers = np.array(words, np.float64)
     order = np.argsort(numbers)
     times = factor.rows_of_level[shown[order]]
     ordered = numbers[order]

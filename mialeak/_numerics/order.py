@@ -157,10 +157,10 @@ def refuse_rates(inside: FloatArray, outside: FloatArray) -> None:
 
     Scores that are sorted and saturate at 0 and 1 have equal ones there, in both worlds.
     """
-    if inside.size != outside.size or inside.size < _POINTS or np.array_equal(inside, outside):
+    if inside.size != outside.size or inside.size < _POINTS:
         return
     ends = {(float(one[0]), float(one[-1])) for one in (inside, outside)}
-    if ends not in ({(0.0, 1.0)}, {(1.0, 0.0)}):
+    if ends not in ({(0.0, 1.0)}, {(1.0, 0.0)}) or np.array_equal(inside, outside):
         return
     rises = [np.diff(one if one[-1] == 1.0 else one[::-1]) for one in (inside, outside)]
     if min(rise.min() for rise in rises) >= 0.0 and (rises[0] + rises[1] > 0.0).all():

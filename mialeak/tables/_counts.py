@@ -269,7 +269,8 @@ def are_counts(factor: Factor, *, spread: float = 1.0) -> bool:
     number_rows = times.max() == 1 and np.ptp(shown) == times.sum() - 1
     if number_rows or (shown < 0.0).any() or (4.0 * shown % 1.0 != 0.0).any():
         return False
-    return shown.max() >= spread * _median(numbers, times) and not _agree_too_often(numbers, times)
+    middle = _median(numbers, times)
+    return shown.max() >= spread * middle and not _agree_too_often(times, middle)
 
 
 def _median(numbers: npt.NDArray[np.float64], times: IntArray) -> float:
@@ -282,18 +283,18 @@ def _repeats(factor: Factor) -> bool:
     numbers, times = numbers_of(factor), factor.rows_of_level
     values = max(int(np.count_nonzero(times)), _FEWEST_REPEATED)
     is_small = times.sum() >= _ROWS_OF_VALUE * values
-    return is_small and numbers is not None and _agree_too_often(numbers, times)
+    return is_small and numbers is not None and _agree_too_often(times, _median(numbers, times))
 
 
-def _agree_too_often(numbers: npt.NDArray[np.float64], times: IntArray) -> bool:
-    """Whether more rows share a number than if it were the count of each.
+def _agree_too_often(times: IntArray, middle: float) -> bool:
+    """Whether more rows share a number than if it were the count of each; `middle` is the median.
 
     Counts of about m persons agree in at most ``1 / sqrt(4 pi m)`` of all pairs, since each has a
     standard deviation of ``sqrt(m)`` at least, and in more if they are rounded.
     """
     rows = int(times.sum())
     agreeing = float(times @ (times - 1)) / (rows * (rows - 1.0))
-    return agreeing * math.sqrt(4.0 * math.pi * max(_median(numbers, times), 1.0)) > _ROUNDED_TO
+    return agreeing * math.sqrt(4.0 * math.pi * max(middle, 1.0)) > _ROUNDED_TO
 
 
 def holds_counts(factor: Factor, *, strict: bool = False) -> bool:

@@ -93,5 +93,5 @@ def cheapest_majorant(
 
 def step_length(position: FloatArray, step: FloatArray, most: float) -> float:
     """Share of `step`, at most 1, that uses up no more than `most` of any positive `position`."""
-    fastest = float(-(step / position).min())
+    fastest = -float(np.minimum.reduce(step / position))
     return min(1.0, most / fastest) if fastest > 0 else 1.0

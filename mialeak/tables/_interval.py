@@ -206,7 +206,11 @@ class _Scores:
     def observed(self) -> FloatArray:
         """S(a) of each score."""
         law = self.law
-        hats = self.all.hats(law.sizes - 1) @ (law.cells * law.sizes / law.rows)
+        if law.sizes[-1] <= self.scores.shape[1]:  # as in most small tables
+            hats = np.ascontiguousarray(self.scores[1:, law.sizes - 1])
+        else:
+            hats = self.all.hats(law.sizes - 1)
+        hats = hats @ (law.cells * law.sizes / law.rows)
         return np.asarray(np.append(_baseline_total(law, self.n, self.gamma), hats))
 
     def _expected_hats(self) -> FloatArray:
@@ -235,6 +239,8 @@ class _Scores:
 
     def _baseline_slopes(self) -> FloatArray:
         sizes, rows = self.heavy_sizes, self.law.rows
+        if not sizes.size:
+            return sizes
         sampling = self.law.sampling
         spread = sampling.spread(sizes, rows)
         after = _baseline(sizes + spread / 2, rows, self.n, self.gamma, sampling)
@@ -252,6 +258,8 @@ class _Scores:
     def heavy_bias(self) -> float:
         """Largest bias of the baseline in heavy cells, which the kinks of g bring about."""
         sizes, rows, n = self.heavy_sizes, self.law.rows, self.n
+        if not sizes.size:
+            return 0.0
         p, sampling = sizes / rows, self.law.sampling
         plug_in = p * sampling.leakage(p, n, self.gamma)
         baseline = _baseline(sizes, rows, n, self.gamma, sampling)

@@ -111,6 +111,10 @@ def _of_margins(
     """
     of_tables = np.arange(2, _MOST_TABLES + 1)[:, None]
     of_persons = float(counts.sum()) / of_tables
+    fewest = np.maximum(_FEWEST_PERSONS, 2 * len(counts) // of_tables)
+    places = np.flatnonzero(of_persons >= fewest).tolist()
+    if not places:
+        return []
     away = {}  # how far the sum of each level is from those of some of the tables
     for name, (levels, size) in codes.items():
         rows = np.bincount(levels, minlength=size)
@@ -119,10 +123,8 @@ def _of_margins(
             whole = np.rint(parts)
             off = np.where((whole > 0) & (whole < of_tables), np.abs(parts - whole), np.inf)
             away[name] = off, off.min(axis=1).tolist(), rows
-    for place, slack in product(range(len(of_tables)), (0.0, _ROUNDED)):
+    for place, slack in product(places, (0.0, _ROUNDED)):
         tables, persons = int(of_tables[place, 0]), float(of_persons[place, 0])
-        if persons < max(_FEWEST_PERSONS, 2 * len(counts) // tables):
-            continue
         near = [name for name, (_, least, _) in away.items() if least[place] <= slack]
         words = {}
         for name in near if len(near) > 1 else ():
