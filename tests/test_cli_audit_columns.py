@@ -155,3 +155,27 @@ def test_a_column_among_several_of_its_name_is_named(capsys, tmp_path, kind):
         cautions = json.loads(capsys.readouterr().out)["cautions"]
         assert len(cautions) == bool(words)
         assert all(each in cautions[0] for each in words)
+
+
+def test_scores_that_are_fitted_to_other_models_have_a_caution(capsys, tmp_path):
+    """By their name; a likelihood ratio where the file has several models of the same examples."""
+    rng = np.random.default_rng(8)
+    flags, scores = rng.random(120) < 0.5, rng.normal(size=120)
+    files = {"ratio.csv": ("llr", "place"), "lira.csv": ("lira_score", "place"),
+             "models.csv": ("likelihood_ratio", "model"),
+             "conf.csv": ("conf", "model")}  # fmt: skip
+    for name, (score, model) in files.items():
+        lines = [f"{k // 30},{k % 30},{scores[k]},{1 * flags[k]}" for k in rng.permutation(120)]
+        (tmp_path / name).write_text("\n".join([f"{model},example,{score},in", *lines]) + "\n")
+        line = ["audit", str(tmp_path / name), "--one-run", "--member", "in", "--score", score]
+        assert main([*line, "--json"]) == 0
+        cautions = json.loads(capsys.readouterr().out)["cautions"]
+        assert len(cautions) == (name in ("lira.csv", "models.csv"))
+        assert all(each.startswith(f"'{score}' is what scores are called") for each in cautions)
+    for name in ("lira_scores", "confidences"):
+        paths = [str(tmp_path / f"{each}.npy") for each in (name, "keep")]
+        np.save(paths[0], scores.reshape(12, 10))
+        np.save(paths[1], flags.reshape(12, 10))
+        assert main(["audit", "--shadow", *paths, "--json"]) == 0
+        cautions = json.loads(capsys.readouterr().out)["cautions"]
+        assert any("such as those of LiRA" in each for each in cautions) == ("lira" in name)

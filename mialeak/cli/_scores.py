@@ -14,7 +14,7 @@ from mialeak.cli._options import delimiter
 if TYPE_CHECKING:
     from mialeak._arrays import FloatArray
 
-__all__ = ["refuse_name", "score_columns"]
+__all__ = ["cautions_of_fits", "refuse_name", "score_columns"]
 
 #: Suffixes of arrays, which name no column.
 _ARRAYS = (".npy",)
@@ -49,6 +49,10 @@ _ERROR = 0.05
 _NUMBERS_OF_COPIES = 10
 #: Words in names of columns of canaries.
 _NAMES = re.compile("(canary|example|sample|record|ids?|uid|idx|index|prompt|text|name)")
+#: Words in names of scores that are fitted to the scores of other models; of those that may be so
+#: where a file has several models; and of columns of models.
+_FITTED, _RATIO = re.compile("(lira|rmia)"), re.compile("(llrs?|likelihoodratios?)")
+_MODELS = re.compile("(models?|modelids?|shadow|shadows|seeds?|runs?)")
 #: Words in names of files, or columns, that hold the rows of one model.
 _TRAINED = re.compile("(train|training|trainset)")
 _TESTED = re.compile("(test|testing|testset|val|valid|validation|eval|heldout|holdout|unseen)")
@@ -87,13 +91,18 @@ def score_columns(options: argparse.Namespace) -> tuple[FloatArray, FloatArray]:
                 "and flags of one file"
             )
         pairs += [(path, name, table[name]) for name in chosen]
-        if options.score is not None and not options.noticed:
-            options.noticed = _of_several_columns(names, table, options)
+        if len(pairs) == len(chosen) and options.member is not None:
+            are_ratios = _is_called(chosen[0], _RATIO) and _are_of_models(table, chosen)
+            options.noticed += cautions_of_fits(chosen[0], surely=are_ratios)
+        if options.score is not None and len(pairs) == len(chosen):
+            options.noticed += _of_several_columns(names, table, options)
     for is_second, (path, name, _) in enumerate(pairs):
         is_flags = bool(is_second and (options.one_run or options.stream))
         # An array has no name but that of its file.
         word = Path(path).stem if Path(path).suffix.lower() in _ARRAYS else name
         refuse_name(path, word, options, is_flags=is_flags)
+        if not is_second and options.member is None and (options.one_run or options.stream):
+            options.noticed += cautions_of_fits(word)
     first, second = (numbers(path, column) for path, _, column in pairs)
     _refuse_row_numbers(*pairs[0][:2], first)
     if not (options.one_run or options.stream):
@@ -132,6 +141,36 @@ def _of_several_columns(names: list[str], table: Any, options: argparse.Namespac
         f"chosen by its scores or its bound, the bound does not hold: pass --confidence {level:.6g}"
         ", which holds for the best of all, or choose before the scores are seen."
     ]
+
+
+def cautions_of_fits(name: str, *, surely: bool = False) -> list[str]:
+    """A caution for scores that are called as those that are fitted to scores of other models."""
+    if not (surely or _is_called(name, _FITTED)):
+        return []
+    return [
+        f"{name!r} is what scores are called that are fitted to the scores of other models, such "
+        "as those of LiRA. If these models were trained with coins of the same examples, the "
+        "scores depend on these coins also where nothing leaks, and no bound follows. Pass the "
+        "confidences or losses from which they were computed, or fit them to models that saw no "
+        "coin of this audit."
+    ]
+
+
+def _are_of_models(table: Any, chosen: list[str]) -> bool:
+    """Whether a file has several models, and an example with both flags."""
+    import numpy as np
+
+    names = [name for name in (table if isinstance(table, dict) else table.column_names)
+             if name not in chosen]  # fmt: skip
+    models = [name for name in names if _is_called(name, _MODELS)]
+    flags = np.unique(_in_order(table[chosen[1]]), return_inverse=True)[1]
+    for name in names:
+        if name not in models and _is_called(name, _NAMES):
+            values = np.unique(_in_order(table[name]), return_inverse=True)[1]
+            pairs = np.unique(np.stack([values, flags]), axis=1)
+            if models and pairs.shape[1] > values.max() + 1:
+                return True
+    return False
 
 
 def refuse_name(path: str, name: str, options: argparse.Namespace, *, is_flags: bool) -> None:
