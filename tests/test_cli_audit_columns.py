@@ -179,3 +179,22 @@ def test_scores_that_are_fitted_to_other_models_have_a_caution(capsys, tmp_path)
         assert main(["audit", "--shadow", *paths, "--json"]) == 0
         cautions = json.loads(capsys.readouterr().out)["cautions"]
         assert any("such as those of LiRA" in each for each in cautions) == ("lira" in name)
+
+
+@pytest.mark.parametrize("options", [["--one-run"], []])
+def test_a_score_that_is_filled_in_for_one_world_has_a_caution(capsys, tmp_path, options):
+    """It is one value, and no score of the other world; scores of both that are 0 are none."""
+    rng = np.random.default_rng(9)
+    flags = rng.random(60) < 0.5
+    scores = np.where(flags, rng.random(60), 0.0)
+    for common in (False, True):
+        scores[np.argmax(flags)] = 0.0 if common else 0.3
+        values = (scores, 1 * flags) if options else (scores[flags], scores[~flags])
+        for name, each in zip(("a", "b"), values, strict=True):
+            np.save(tmp_path / f"{name}.npy", each)
+        paths = [str(tmp_path / f"{name}.npy") for name in ("a", "b")]
+        assert main(["audit", *paths, *options, "--json"]) == 0
+        cautions = json.loads(capsys.readouterr().out)["cautions"]
+        words = f"All {(~flags).sum()} scores of others are one value, which no score of members"
+        assert len(cautions) == (not common)
+        assert all(each.startswith(words) for each in cautions)
