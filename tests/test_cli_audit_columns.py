@@ -198,3 +198,24 @@ def test_a_score_that_is_filled_in_for_one_world_has_a_caution(capsys, tmp_path,
         words = f"All {(~flags).sum()} scores of others are one value, which no score of members"
         assert len(cautions) == (not common)
         assert all(each.startswith(words) for each in cautions)
+
+
+def test_rows_that_are_no_canaries_are_refused_by_another_column(capsys, tmp_path):
+    """Most rows are of training and test data, or the flags follow the order of a number."""
+    rng = np.random.default_rng(10)
+    flags = rng.random(80) < 0.5
+    order = rng.permutation(80)
+    split, scores = order < 40, rng.normal(size=80) + flags
+    columns = {
+        "is_canary": (order < 20, flags, "'is_canary' is 0 in 60 of its 80 rows"),
+        "id": (order, split, "in the order of 'id' all members stand on one side"),
+        "canary": (np.ones(80), flags, ""),
+        "idx": (order, flags, ""),
+        "loss": (order + 0.5, split, ""),  # by a perfect attack
+    }
+    for name, (values, member, words) in columns.items():
+        lines = [f"{v:g},{1 * m},{s}" for v, m, s in zip(values, member, scores, strict=True)]
+        (tmp_path / "t.csv").write_text("\n".join([f"{name},member,score", *lines]) + "\n")
+        line = ["audit", str(tmp_path / "t.csv"), "--one-run", "--member", "member"]
+        assert main([*line, "--score", "score"]) == bool(words)
+        assert words in capsys.readouterr().err

@@ -35,6 +35,7 @@ _COMPARED = re.compile(
 #: Words after which a loss is no loss, and those with which a probability is not that of members.
 _RATIOS, _NONMEMBERS = re.compile("(ratio|scores?)"), re.compile("(non|nonmembers?|not|out)")
 _COUNTS = re.compile("(steps?|index|idx|ids?|rows?|epochs?|iterations?|time|timestamp)")
+_DATES = re.compile("(dates?|datum|day)")
 _IDS = re.compile("(ids?|uid|idx|index)")
 _RANKS = re.compile("(ranks?|scores?|orders?|percentiles?)")
 #: Names of columns of classes, letters only, which a model predicts.
@@ -77,6 +78,7 @@ def score_columns(options: argparse.Namespace) -> tuple[FloatArray, FloatArray]:
             chosen = _chosen(path, names, options)
             _refuse_several_scores(path, table, chosen)
             _refuse_several_copies(path, table, chosen)
+            _refuse_other_rows(path, table, chosen)
         elif len(names) == 1:
             chosen = names
         elif options.score in names:
@@ -304,6 +306,38 @@ def _refuse_several_copies(path: str, table: Any, chosen: list[str]) -> None:
                 "it seems the number of copies of each. A bound is then on the epsilon of a group "
                 f"of rows, of which a row has 1/{most:g} at least. Keep canaries with one copy; "
                 f"for the bound of a group, or if {name!r} is something else, leave out this column"
+            )
+
+
+def _refuse_other_rows(path: str, table: Any, chosen: list[str]) -> None:
+    """Refuse rows that are no canaries by a column, or whose flags follow its order.
+
+    Flags of coins do not have all members on one side, in the order of numbers or of dates.
+    """
+    import numpy as np
+
+    flags = np.unique(_in_order(table[chosen[1]]), return_inverse=True)[1]
+    for name in table if isinstance(table, dict) else table.column_names:
+        if name in chosen:
+            continue
+        column = table[name]
+        is_flag = _in_numbers(column) if re.fullmatch(r"(?i)(is[_. -]?)?canary", name) else None
+        if is_flag is not None and set(is_flag.tolist()) == {0.0, 1.0}:
+            others = int((is_flag == 0.0).sum())
+            raise ValueError(
+                f"{path} must hold canaries alone; {name!r} is 0 in {others:,} of its "
+                f"{len(is_flag):,} rows. Leave these rows out: no coin put them in"
+            )
+        values = _in_order(column)
+        is_place = _is_called(name, _COUNTS) or _is_called(name, _DATES)
+        if not is_place or np.unique(values).size < max(len(values), 2 * _REPEATS):
+            continue
+        sides = np.diff(flags[np.argsort(values, kind="stable")])
+        if np.count_nonzero(sides) == 1:
+            raise ValueError(
+                f"{path} must have flags of fair coins; in the order of {name!r} all members stand "
+                "on one side, as training and test rows do: no bound follows from them. Put "
+                "canaries in by fair coins"
             )
 
 
