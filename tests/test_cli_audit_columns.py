@@ -219,3 +219,21 @@ def test_rows_that_are_no_canaries_are_refused_by_another_column(capsys, tmp_pat
         line = ["audit", str(tmp_path / "t.csv"), "--one-run", "--member", "member"]
         assert main([*line, "--score", "score"]) == bool(words)
         assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "repeats"), [("run_id", 4), ("seed", 4), ("batch", 4), ("run_id", 1), ("seed", 80)]
+)
+def test_several_rows_of_a_run_have_a_caution(capsys, tmp_path, name, repeats):
+    """All rows of a file may be of one seed."""
+    rng = np.random.default_rng(11)
+    for world in range(2):
+        lines = [f"{k // repeats},{s}" for k, s in enumerate(rng.normal(world, size=80))]
+        lines = [lines[k] for k in rng.permutation(80)]
+        (tmp_path / f"{world}.csv").write_text("\n".join([f"{name},score", *lines]) + "\n")
+    paths = [str(tmp_path / f"{world}.csv") for world in (1, 0)]
+    assert main(["audit", *paths, "--score", "score", "--json"]) == 0
+    cautions = json.loads(capsys.readouterr().out)["cautions"]
+    words = f"80 rows with 20 values of '{name}'"
+    assert len(cautions) == 2 * (repeats == 4 and name != "batch")
+    assert all(words in each for each in cautions)

@@ -81,6 +81,9 @@ def score_columns(options: argparse.Namespace) -> tuple[FloatArray, FloatArray]:
             _refuse_other_rows(path, table, chosen)
         elif len(names) == 1:
             chosen = names
+        elif options.score in names and not (options.one_run or options.stream):
+            chosen = [options.score]
+            options.noticed += _of_several_rows(path, table, names)
         elif options.score in names:
             chosen = [options.score]
         elif options.score is not None:
@@ -173,6 +176,24 @@ def _are_of_models(table: Any, chosen: list[str]) -> bool:
             if models and pairs.shape[1] > values.max() + 1:
                 return True
     return False
+
+
+def _of_several_rows(path: str, table: Any, names: list[str]) -> list[str]:
+    """A caution for scores of separate runs where a column names runs that have several rows."""
+    import numpy as np
+
+    for name in names:
+        if not (_is_called(name, _MODELS) or _is_called(name, _IDS)):
+            continue
+        values = _in_order(table[name])
+        runs = np.unique(values).size
+        if 1 < runs <= len(values) - _REPEATS:
+            return [
+                f"{path} has {len(values):,} rows with {runs:,} values of {name!r}. Scores of one "
+                "run, or of one model, are not independent: keep one score of each, such as their "
+                "mean."
+            ]
+    return []
 
 
 def refuse_name(path: str, name: str, options: argparse.Namespace, *, is_flags: bool) -> None:
