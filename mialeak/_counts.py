@@ -30,11 +30,11 @@ __all__ = [
     "as_column_probabilities",
     "count_tolerance",
     "hardy_weinberg_ratio",
-    "is_mean_of_half",
     "require_counts",
     "require_genotype",
     "require_genotype_means",
     "require_likely_counts",
+    "require_persons",
     "require_possible_genotype",
     "require_possible_target",
     "require_probability",
@@ -304,7 +304,7 @@ def warn_of_chromosomes(mean: FloatArray, n: int, *, stacklevel: int = 6) -> Non
 
     Not an error: the release of twice the persons may be planned.
     """
-    if is_mean_of_half(mean, n):
+    if _is_mean_of_half(mean, n):
         warnings.warn(
             f"n = {n:,} is twice the {n // 2:,} persons whose genotypes have this mean. n counts "
             f"persons, not chromosomes: for the release of these persons pass n={n // 2}.",
@@ -312,7 +312,14 @@ def warn_of_chromosomes(mean: FloatArray, n: int, *, stacklevel: int = 6) -> Non
         )
 
 
-def is_mean_of_half(mean: FloatArray, n: int) -> bool:
+def require_persons(release: Any, n: int) -> None:
+    """Refuse n chromosomes: the sums of the counts of n genotypes are not all even."""
+    if _is_mean_of_half(np.asarray(release, np.float64), n):
+        remedy = f"Pass the number of persons, {n // 2}"
+        invalid("n", "count persons; the sums of all columns are even", value=n, remedy=remedy)
+
+
+def _is_mean_of_half(mean: FloatArray, n: int) -> bool:
     """Whether n/2 is the least number of genotypes that can have this mean of many columns."""
     if n % 2 or n > MOST_ROWS or mean.size < _SITES:
         return False

@@ -94,8 +94,8 @@ _APART = 0.25
 #: Numbers of nines that mark a missing value among the others too, and in how many rows at least.
 _NINES, _FEWEST_SPIKE = tuple(10.0**length - 1.0 for length in range(3, 11)), 10
 #: 0 marks a missing value among so many different measures, whose mean is so many standard
-#: deviations above it, in 5% of the rows at most.
-_FEWEST_MEASURES, _DEVIATIONS = 20, 4.0
+#: deviations above it, in 5% of the rows at most; not among doses of an allele.
+_FEWEST_MEASURES, _DEVIATIONS, _DOSE = 20, 4.0, 2.0
 #: The largest share of -1 that marks a missing value beside 0 and 1: more are a third value.
 _RARE = 0.05
 #: A whole number, of which zeros before and after it are a matter of spelling.
@@ -409,7 +409,7 @@ def _zeros(
     numbers: npt.NDArray[np.float64], values: npt.NDArray[np.float64], shown: IntArray
 ) -> list[float]:
     """0 among measures, which are all far above it, in few of the rows."""
-    if numbers[0] != 0.0 or numbers.size < _FEWEST_MEASURES:
+    if numbers[0] != 0.0 or numbers[-1] <= _DOSE or numbers.size < _FEWEST_MEASURES:
         return []
     if numbers[1] < _APART * (numbers[-1] - numbers[1]):
         return []

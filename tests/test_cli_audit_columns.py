@@ -155,3 +155,85 @@ def test_a_column_among_several_of_its_name_is_named(capsys, tmp_path, kind):
         cautions = json.loads(capsys.readouterr().out)["cautions"]
         assert len(cautions) == bool(words)
         assert all(each in cautions[0] for each in words)
+
+
+def test_scores_that_are_fitted_to_other_models_have_a_caution(capsys, tmp_path):
+    """By their name; a likelihood ratio where the file has several models of the same examples."""
+    rng = np.random.default_rng(8)
+    flags, scores = rng.random(120) < 0.5, rng.normal(size=120)
+    files = {"ratio.csv": ("llr", "place"), "lira.csv": ("lira_score", "place"),
+             "models.csv": ("likelihood_ratio", "model"),
+             "conf.csv": ("conf", "model")}  # fmt: skip
+    for name, (score, model) in files.items():
+        lines = [f"{k // 30},{k % 30},{scores[k]},{1 * flags[k]}" for k in rng.permutation(120)]
+        (tmp_path / name).write_text("\n".join([f"{model},example,{score},in", *lines]) + "\n")
+        line = ["audit", str(tmp_path / name), "--one-run", "--member", "in", "--score", score]
+        assert main([*line, "--json"]) == 0
+        cautions = json.loads(capsys.readouterr().out)["cautions"]
+        assert len(cautions) == (name in ("lira.csv", "models.csv"))
+        assert all(each.startswith(f"'{score}' is what scores are called") for each in cautions)
+    for name in ("lira_scores", "confidences"):
+        paths = [str(tmp_path / f"{each}.npy") for each in (name, "keep")]
+        np.save(paths[0], scores.reshape(12, 10))
+        np.save(paths[1], flags.reshape(12, 10))
+        assert main(["audit", "--shadow", *paths, "--json"]) == 0
+        cautions = json.loads(capsys.readouterr().out)["cautions"]
+        assert any("such as those of LiRA" in each for each in cautions) == ("lira" in name)
+
+
+@pytest.mark.parametrize("options", [["--one-run"], []])
+def test_a_score_that_is_filled_in_for_one_world_has_a_caution(capsys, tmp_path, options):
+    """It is one value, and no score of the other world; scores of both that are 0 are none."""
+    rng = np.random.default_rng(9)
+    flags = rng.random(60) < 0.5
+    scores = np.where(flags, rng.random(60), 0.0)
+    for common in (False, True):
+        scores[np.argmax(flags)] = 0.0 if common else 0.3
+        values = (scores, 1 * flags) if options else (scores[flags], scores[~flags])
+        for name, each in zip(("a", "b"), values, strict=True):
+            np.save(tmp_path / f"{name}.npy", each)
+        paths = [str(tmp_path / f"{name}.npy") for name in ("a", "b")]
+        assert main(["audit", *paths, *options, "--json"]) == 0
+        cautions = json.loads(capsys.readouterr().out)["cautions"]
+        words = f"All {(~flags).sum()} scores of others are one value, which no score of members"
+        assert len(cautions) == (not common)
+        assert all(each.startswith(words) for each in cautions)
+
+
+def test_rows_that_are_no_canaries_are_refused_by_another_column(capsys, tmp_path):
+    """Most rows are of training and test data, or the flags follow the order of a number."""
+    rng = np.random.default_rng(10)
+    flags = rng.random(80) < 0.5
+    order = rng.permutation(80)
+    split, scores = order < 40, rng.normal(size=80) + flags
+    columns = {
+        "is_canary": (order < 20, flags, "'is_canary' is 0 in 60 of its 80 rows"),
+        "id": (order, split, "in the order of 'id' all members stand on one side"),
+        "canary": (np.ones(80), flags, ""),
+        "idx": (order, flags, ""),
+        "loss": (order + 0.5, split, ""),  # by a perfect attack
+    }
+    for name, (values, member, words) in columns.items():
+        lines = [f"{v:g},{1 * m},{s}" for v, m, s in zip(values, member, scores, strict=True)]
+        (tmp_path / "t.csv").write_text("\n".join([f"{name},member,score", *lines]) + "\n")
+        line = ["audit", str(tmp_path / "t.csv"), "--one-run", "--member", "member"]
+        assert main([*line, "--score", "score"]) == bool(words)
+        assert words in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "repeats"), [("run_id", 4), ("seed", 4), ("batch", 4), ("run_id", 1), ("seed", 80)]
+)
+def test_several_rows_of_a_run_have_a_caution(capsys, tmp_path, name, repeats):
+    """All rows of a file may be of one seed."""
+    rng = np.random.default_rng(11)
+    for world in range(2):
+        lines = [f"{k // repeats},{s}" for k, s in enumerate(rng.normal(world, size=80))]
+        lines = [lines[k] for k in rng.permutation(80)]
+        (tmp_path / f"{world}.csv").write_text("\n".join([f"{name},score", *lines]) + "\n")
+    paths = [str(tmp_path / f"{world}.csv") for world in (1, 0)]
+    assert main(["audit", *paths, "--score", "score", "--json"]) == 0
+    cautions = json.loads(capsys.readouterr().out)["cautions"]
+    words = f"80 rows with 20 values of '{name}'"
+    assert len(cautions) == 2 * (repeats == 4 and name != "batch")
+    assert all(words in each for each in cautions)

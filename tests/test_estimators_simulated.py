@@ -321,3 +321,12 @@ def test_an_excess_of_few_rows_is_warned_of_and_more_rows_do_not_have_it(columns
             ratios[name].append((2.0 * norm.cdf(0.5 * np.sqrt(each)) - 1).mean() / truth.mean())
     assert np.mean(ratios["few"]) == pytest.approx(excess, abs=0.1)
     assert np.mean(ratios["more"]) == pytest.approx(1.0, abs=0.02)
+
+
+@pytest.mark.parametrize("columns", [98, 100, 150])
+def test_scores_of_more_estimates_than_rows_are_warned_of(columns):
+    """Each row is then outside of the span of the others, and its score infinite."""
+    result = mean_influence(np.random.default_rng(1).normal(size=(100, columns)))
+    with pytest.warns(UserWarning, match=f"100 rows are few for {columns} .*(infinite|times)"):
+        scores = result.leakage_scores()
+    assert np.isinf(scores).all() == (columns > 98)

@@ -231,6 +231,15 @@ def test_what_has_no_answer_is_refused(files, tmp_path, options, words):
         mean_leakage(given.pop("table"), **given)
 
 
+def test_targets_that_are_in_the_panel_by_another_name_are_noticed(files, tmp_path):
+    others = np.random.default_rng(5).binomial(2, 0.5, (25, SITES))
+    for people, again in ((others, False), (np.concatenate([others, files["targets"]]), True)):
+        panel = write_raw(tmp_path / "p.raw", people, first=500)
+        report = mean_leakage(files["table"], published=files["published"], panel=panel)
+        words = "10 of 10 rows equal a row of the panel in all columns"
+        assert any(words in each for each in report.cautions) == again
+
+
 def write_shares(path, copies, alleles, column):
     """Frequencies with a number in OBS_CT that may be of people."""
     lines = ["#CHROM ID REF ALT ALT_FREQS OBS_CT"]

@@ -295,3 +295,32 @@ def test_counts_are_seen_at_once_and_nothing_else_is_taken_for_them(most, size):
             row = counts.copy()
             row[place] = other
             assert not checks.are_counts(row, most)
+
+
+def test_answers_whether_an_allele_is_present_are_no_means():
+    """Means of few rows are 0 and 1 where these are expected."""
+    rng = np.random.default_rng(6)
+    p = rng.uniform(0.005, 0.05, 60)
+    rows = rng.binomial(2, p, (100, 60)).astype(float)
+    answers, bits = (rows > 0).any(axis=0) * 1.0, (rows > 0) * 1.0
+    for release in (answers, answers[None]):
+        with pytest.raises(ValueError, match=r"releases must be means of rows; all 60 are 0 or 1"):
+            genotype_score(release, rows[0], p, 100)
+        with pytest.raises(ValueError, match=r"below 1/2, as answers are .*until="):
+            bernoulli_score(release, bits[0], p * (2 - p), 100)
+    genotype_score(rows.mean(axis=0), rows[0], p, 100)
+    sure = np.where(np.arange(60) % 2, 0.999, 0.001)
+    bernoulli_score(np.rint(sure), np.rint(sure), sure, 5)
+
+
+def test_chromosomes_in_place_of_persons_are_refused_by_the_release():
+    """Of n genotypes, and of twice the persons, the sums are not all even."""
+    rng = np.random.default_rng(7)
+    p = rng.uniform(0.05, 0.5, 60)
+    rows = rng.binomial(2, p, (150, 60)).astype(float)
+    release, moments = rows.mean(axis=0), (2 * p, 2 * p * (1 - p))
+    with pytest.raises(ValueError, match=r"n must count persons; .* even.*persons, 150"):
+        covariance_score(release, rows[0], *moments, 300)
+    for n in (150, 151, 450):
+        covariance_score(release, rows[0], *moments, n)
+    covariance_score(release + 0.001, rows[0], *moments, 300)

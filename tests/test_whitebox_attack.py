@@ -316,7 +316,7 @@ def test_a_fixed_reference_shifts_the_score_of_a_step_by_columns_over_rows():
     d, r, b = 40, 800, 64
     scores = [
         CovarianceAttack(StreamingCovariance().fit(rng.normal(size=(r, d))), b).update(
-            np.zeros(d), np.zeros(d)
+            np.zeros(d), np.full(d, 1e-12)
         )
         for _ in range(50)
     ]

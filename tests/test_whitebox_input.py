@@ -369,6 +369,30 @@ def test_a_reference_of_another_layer_of_as_many_parameters_is_warned_of(options
         assert [words in str(one.message) for one in caught] == [True] * (words is not None)
 
 
+@pytest.mark.parametrize(
+    "options", [{}, {"shrinkage": 0.1}, {"participation": "poisson", "sampling_rate": 0.3}]
+)
+@pytest.mark.parametrize(
+    ("factor", "match"),
+    [(1.0, None), (0.0, "is 0 in all"), (-1.0, "points away from"), (0.05, "differ 0.0.* as much")],
+)
+def test_gradients_of_0_of_the_other_sign_and_without_the_rate_are_warned_of(
+    options, factor, match
+):
+    """With a covariance that was shrunk, and batches that are sampled, too."""
+    rng = np.random.default_rng(4)
+    rows = rng.normal(0.3, np.linspace(0.5, 2.0, 20), size=(1500, 20))
+    kept = {name: options[name] for name in options if name == "shrinkage"}
+    rest = {name: options[name] for name in options if name != "shrinkage"}
+    attack = CovarianceAttack(StreamingCovariance(**kept).fit(rows), batch_size=32, **rest)
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        for k in range(2):
+            attack.update(rows[:3], factor * rows[100 * k : 100 * k + 32].mean(axis=0))
+    assert len(caught) == (match is not None)
+    assert all(re.search(match, str(one.message)) for one in caught)
+
+
 def test_steps_of_the_right_scale_have_no_warning():
     """Few rows, a ridge, a diagonal, heavy tails, a strong canary, one step, sampled batches."""
     for seed in range(40):

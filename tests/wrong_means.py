@@ -166,10 +166,36 @@ CALLS_OF_PERSONS += [
     Call(
         "a pressure of 0 for a missing one",
         lambda: mean_leakage({"sbp": MISSED, "bmi": BMI}),
-        ["'0.0' is counted as a value like any other, in 5 rows of column 'sbp'"],
+        ["0.0 is counted as a value like any other, in 5 rows of column 'sbp'"],
         cautioned=True,
     )
 ]
+
+#: Genotypes of 90 persons at 30 sites, in the codes of several programs; and reads of genes.
+GENES = RNG.binomial(2, RNG.uniform(0.05, 0.95, 30), (90, 30))
+CODED = {
+    "cyvcf2": np.array([0, 1, 3])[GENES],
+    "snpStats": GENES + 1,
+    "rrBLUP": GENES - 1,
+    "shares": GENES / 2.0,
+}
+CALLS_OF_PERSONS += [
+    Call(
+        f"a row for each site in the codes of {name}",
+        lambda matrix=matrix: mean_leakage(matrix.T),
+        ["The 30 rows differ as sites do, and the 90 columns as persons do"],
+        cautioned=True,
+    )
+    for name, matrix in CODED.items()
+] + [
+    Call(
+        "3 for two copies of an allele",
+        lambda: mean_leakage(CODED["cyvcf2"]),
+        ["hold 0, 1 and 3, and 3 is taken for three copies", "write 2 for two copies"],
+        cautioned=True,
+    )
+]
+READS_OF_PERSONS = RNG.negative_binomial(2, 0.5 ** RNG.uniform(0.2, 6.0, 60), (90, 60))
 
 #: Rows of persons, and groups whose rows are counted from 0 on.
 ONE_EACH = csv(["pid", "sbp", "bmi"], np.arange(180) * 3, SYSTOLIC, BMI)
@@ -190,6 +216,9 @@ ORDINARY_MEANS = [
       )),
     Shell("hours of work, 0 for some", "mean t.csv", [],
           {"t.csv": csv(["sbp", "hours"], SYSTOLIC, HOURS)}),
+    *(Shell(f"{title} of persons", "mean t.csv", [],
+            {"t.csv": csv([f"v{k}" for k in range(rows.shape[1])], *rows.T)})
+      for title, rows in (("reads of genes", READS_OF_PERSONS), ("genotypes 1, 2, 3", GENES + 1))),
     Shell("remarks on variants in few of the rows", "mean t.csv --columns sbp,remark", [],
           {"t.csv": csv(["sbp", "remark"], SYSTOLIC, ["rs7: A", "rs9: C"] + ["none"] * 178)}),
     Shell("an age, which persons share, left out", "mean t.csv --columns sbp,bmi", [],

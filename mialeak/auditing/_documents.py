@@ -84,6 +84,13 @@ _APART = (
     "All scores of members lie above all others, by more than either differ among themselves, as "
     "flags do that were made scores. Check that no score was computed from the coins."
 )
+_FILLED = (
+    "All {count:,} scores of {world} are one value, which no score of {other} is, as where a score "
+    "that only {other} have was filled in. Check that each score was computed in the same way, "
+    "whatever the coin."
+)
+#: So many scores of a world that are the same are no coincidence, beside so many that differ.
+_LEAST_FILLED = 10
 _SORTED = (
     "The scores are sorted, so that their order does not show whether each is of a run of its own. "
     "Scores of the members and others of one model are not, and prove nothing."
@@ -134,6 +141,8 @@ def cautions_of(order: Order, *series: FloatArray) -> list[str]:
     if inside[0] > outside[-1]:
         apart = float(inside[0] - outside[-1])
         cautions += [_APART] * (apart > max(spread(inside), spread(outside)))
+    if not cautions:
+        cautions += _of_filled(order)
     for scores in series:
         if (
             _is_sorted(scores[:_SORTED_LEAST])
@@ -142,6 +151,17 @@ def cautions_of(order: Order, *series: FloatArray) -> list[str]:
         ):
             return [*cautions, _SORTED]
     return cautions
+
+
+def _of_filled(order: Order) -> list[str]:
+    """A caution where one world has a single score that the other, of many, has not."""
+    worlds = ("members", order.inside), ("others", order.outside)
+    for (world, scores), (other, beside) in (worlds, worlds[::-1]):
+        value = scores[0]
+        is_one = value == scores[-1] and scores.size >= _LEAST_FILLED
+        if is_one and len(np.unique(beside)) >= _LEAST_FILLED and not (beside == value).any():
+            return [_FILLED.format(count=scores.size, world=world, other=other)]
+    return []
 
 
 def _lead(

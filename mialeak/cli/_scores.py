@@ -14,7 +14,7 @@ from mialeak.cli._options import delimiter
 if TYPE_CHECKING:
     from mialeak._arrays import FloatArray
 
-__all__ = ["refuse_name", "score_columns"]
+__all__ = ["cautions_of_fits", "refuse_name", "score_columns"]
 
 #: Suffixes of arrays, which name no column.
 _ARRAYS = (".npy",)
@@ -35,6 +35,7 @@ _COMPARED = re.compile(
 #: Words after which a loss is no loss, and those with which a probability is not that of members.
 _RATIOS, _NONMEMBERS = re.compile("(ratio|scores?)"), re.compile("(non|nonmembers?|not|out)")
 _COUNTS = re.compile("(steps?|index|idx|ids?|rows?|epochs?|iterations?|time|timestamp)")
+_DATES = re.compile("(dates?|datum|day)")
 _IDS = re.compile("(ids?|uid|idx|index)")
 _RANKS = re.compile("(ranks?|scores?|orders?|percentiles?)")
 #: Names of columns of classes, letters only, which a model predicts.
@@ -49,6 +50,10 @@ _ERROR = 0.05
 _NUMBERS_OF_COPIES = 10
 #: Words in names of columns of canaries.
 _NAMES = re.compile("(canary|example|sample|record|ids?|uid|idx|index|prompt|text|name)")
+#: Words in names of scores that are fitted to the scores of other models; of those that may be so
+#: where a file has several models; and of columns of models.
+_FITTED, _RATIO = re.compile("(lira|rmia)"), re.compile("(llrs?|likelihoodratios?)")
+_MODELS = re.compile("(models?|modelids?|shadow|shadows|seeds?|runs?)")
 #: Words in names of files, or columns, that hold the rows of one model.
 _TRAINED = re.compile("(train|training|trainset)")
 _TESTED = re.compile("(test|testing|testset|val|valid|validation|eval|heldout|holdout|unseen)")
@@ -73,8 +78,12 @@ def score_columns(options: argparse.Namespace) -> tuple[FloatArray, FloatArray]:
             chosen = _chosen(path, names, options)
             _refuse_several_scores(path, table, chosen)
             _refuse_several_copies(path, table, chosen)
+            _refuse_other_rows(path, table, chosen)
         elif len(names) == 1:
             chosen = names
+        elif options.score in names and not (options.one_run or options.stream):
+            chosen = [options.score]
+            options.noticed += _of_several_rows(path, table, names)
         elif options.score in names:
             chosen = [options.score]
         elif options.score is not None:
@@ -87,13 +96,18 @@ def score_columns(options: argparse.Namespace) -> tuple[FloatArray, FloatArray]:
                 "and flags of one file"
             )
         pairs += [(path, name, table[name]) for name in chosen]
-        if options.score is not None and not options.noticed:
-            options.noticed = _of_several_columns(names, table, options)
+        if len(pairs) == len(chosen) and options.member is not None:
+            are_ratios = _is_called(chosen[0], _RATIO) and _are_of_models(table, chosen)
+            options.noticed += cautions_of_fits(chosen[0], surely=are_ratios)
+        if options.score is not None and len(pairs) == len(chosen):
+            options.noticed += _of_several_columns(names, table, options)
     for is_second, (path, name, _) in enumerate(pairs):
         is_flags = bool(is_second and (options.one_run or options.stream))
         # An array has no name but that of its file.
         word = Path(path).stem if Path(path).suffix.lower() in _ARRAYS else name
         refuse_name(path, word, options, is_flags=is_flags)
+        if not is_second and options.member is None and (options.one_run or options.stream):
+            options.noticed += cautions_of_fits(word)
     first, second = (numbers(path, column) for path, _, column in pairs)
     _refuse_row_numbers(*pairs[0][:2], first)
     if not (options.one_run or options.stream):
@@ -132,6 +146,54 @@ def _of_several_columns(names: list[str], table: Any, options: argparse.Namespac
         f"chosen by its scores or its bound, the bound does not hold: pass --confidence {level:.6g}"
         ", which holds for the best of all, or choose before the scores are seen."
     ]
+
+
+def cautions_of_fits(name: str, *, surely: bool = False) -> list[str]:
+    """A caution for scores that are called as those that are fitted to scores of other models."""
+    if not (surely or _is_called(name, _FITTED)):
+        return []
+    return [
+        f"{name!r} is what scores are called that are fitted to the scores of other models, such "
+        "as those of LiRA. If these models were trained with coins of the same examples, the "
+        "scores depend on these coins also where nothing leaks, and no bound follows. Pass the "
+        "confidences or losses from which they were computed, or fit them to models that saw no "
+        "coin of this audit."
+    ]
+
+
+def _are_of_models(table: Any, chosen: list[str]) -> bool:
+    """Whether a file has several models, and an example with both flags."""
+    import numpy as np
+
+    names = [name for name in (table if isinstance(table, dict) else table.column_names)
+             if name not in chosen]  # fmt: skip
+    models = [name for name in names if _is_called(name, _MODELS)]
+    flags = np.unique(_in_order(table[chosen[1]]), return_inverse=True)[1]
+    for name in names:
+        if name not in models and _is_called(name, _NAMES):
+            values = np.unique(_in_order(table[name]), return_inverse=True)[1]
+            pairs = np.unique(np.stack([values, flags]), axis=1)
+            if models and pairs.shape[1] > values.max() + 1:
+                return True
+    return False
+
+
+def _of_several_rows(path: str, table: Any, names: list[str]) -> list[str]:
+    """A caution for scores of separate runs where a column names runs that have several rows."""
+    import numpy as np
+
+    for name in names:
+        if not (_is_called(name, _MODELS) or _is_called(name, _IDS)):
+            continue
+        values = _in_order(table[name])
+        runs = np.unique(values).size
+        if 1 < runs <= len(values) - _REPEATS:
+            return [
+                f"{path} has {len(values):,} rows with {runs:,} values of {name!r}. Scores of one "
+                "run, or of one model, are not independent: keep one score of each, such as their "
+                "mean."
+            ]
+    return []
 
 
 def refuse_name(path: str, name: str, options: argparse.Namespace, *, is_flags: bool) -> None:
@@ -265,6 +327,38 @@ def _refuse_several_copies(path: str, table: Any, chosen: list[str]) -> None:
                 "it seems the number of copies of each. A bound is then on the epsilon of a group "
                 f"of rows, of which a row has 1/{most:g} at least. Keep canaries with one copy; "
                 f"for the bound of a group, or if {name!r} is something else, leave out this column"
+            )
+
+
+def _refuse_other_rows(path: str, table: Any, chosen: list[str]) -> None:
+    """Refuse rows that are no canaries by a column, or whose flags follow its order.
+
+    Flags of coins do not have all members on one side, in the order of numbers or of dates.
+    """
+    import numpy as np
+
+    flags = np.unique(_in_order(table[chosen[1]]), return_inverse=True)[1]
+    for name in table if isinstance(table, dict) else table.column_names:
+        if name in chosen:
+            continue
+        column = table[name]
+        is_flag = _in_numbers(column) if re.fullmatch(r"(?i)(is[_. -]?)?canary", name) else None
+        if is_flag is not None and set(is_flag.tolist()) == {0.0, 1.0}:
+            others = int((is_flag == 0.0).sum())
+            raise ValueError(
+                f"{path} must hold canaries alone; {name!r} is 0 in {others:,} of its "
+                f"{len(is_flag):,} rows. Leave these rows out: no coin put them in"
+            )
+        values = _in_order(column)
+        is_place = _is_called(name, _COUNTS) or _is_called(name, _DATES)
+        if not is_place or np.unique(values).size < max(len(values), 2 * _REPEATS):
+            continue
+        sides = np.diff(flags[np.argsort(values, kind="stable")])
+        if np.count_nonzero(sides) == 1:
+            raise ValueError(
+                f"{path} must have flags of fair coins; in the order of {name!r} all members stand "
+                "on one side, as training and test rows do: no bound follows from them. Put "
+                "canaries in by fair coins"
             )
 
 

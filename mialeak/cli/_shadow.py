@@ -38,6 +38,7 @@ def run_shadow(options: argparse.Namespace) -> int:
         confidence=options.confidence,
         higher_is_member=not options.lower_is_member,
     )
+    cautions = [*options.noticed, *cautions]
     result = replace(result, names=None if names is None else tuple(names))
     largest, limit, claim = (
         float(result.epsilon_lower.max()),

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from mialeak.cli import _options, _output
 from mialeak.cli._audits import cautioned, give_audit, run_stream
-from mialeak.cli._scores import refuse_name, score_columns
+from mialeak.cli._scores import cautions_of_fits, refuse_name, score_columns
 from mialeak.cli._shadow import run_shadow
 
 if TYPE_CHECKING:
@@ -149,12 +149,13 @@ def run(options: argparse.Namespace) -> int:
         "delimiter": "--delimiter",
         "format": "--format",
     }
+    #: Cautions of what the names of columns give away.
+    options.noticed = []
     if options.shadow:
+        options.noticed += cautions_of_fits(Path(options.inside).stem)
         for is_second, path in enumerate((options.inside, options.outside)):
             refuse_name(path, Path(path).stem, options, is_flags=bool(is_second))
         return run_shadow(options)
-    #: Cautions of what the names of columns give away.
-    options.noticed = []
     scores = score_columns(options)
     if options.stream:
         return run_stream(options, *scores, name=flags)

@@ -228,16 +228,20 @@ class InfluenceFunctions(Result):
         if self.n >= _ROWS_OF_ESTIMATE * self.theta.size or self.theta.size < _LEAST_ENTRIES:
             return 1.0
         scores, rank = self._scores(self.n)
-        scores = scores[np.isfinite(scores)]
-        return float(scores.mean()) * self.n / rank if scores.size and rank else 1.0
+        known = scores[np.isfinite(scores)]
+        if 2 * known.size < scores.size:  # of so many estimates a row lies outside of the others
+            return np.inf
+        return float(known.mean()) * self.n / rank if known.size and rank else 1.0
 
     def _warn_of_excess(self) -> None:
         if self._excess > _EXCESS:
+            what = f"{self._excess:.3g} times what it is by the law of the rows, d/n"
+            if np.isinf(self._excess):
+                what = "infinite, as most rows lie outside of the span of the others, and not d/n"
             warnings.warn(
                 f"{self.n:,} rows are few for {self.theta.size:,} estimates: the average leakage "
-                f"score is {self._excess:.3g} times what it is by the law of the rows, d/n, so "
-                "that the leakage of a row is too high. Estimate less, or estimate from more rows "
-                f"of the same population and pass n={self.n}",
+                f"score is {what}, so that the leakage of a row is too high. Estimate less, or "
+                f"estimate from more rows of the same population and pass n={self.n}",
                 stacklevel=3,
             )
 

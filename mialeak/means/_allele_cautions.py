@@ -61,6 +61,8 @@ _ALIKE, _MOST_UNLIKE, _UNLIKE = 3.0, 25.0, 5.0
 _LINKED = 0.6
 #: Share of the rows that 0 for a missing genotype has at most, on average and in one column.
 _RARE, _MOST_RARE = 0.05, 0.1
+#: Genotypes that are unknown, for each with two copies, at most.
+_UNKNOWN = 0.3
 #: The same of other codes among counts of an allele, in columns named as sites.
 _MISSING = 0.3
 
@@ -112,17 +114,31 @@ def cautions_of_loci(values: Mapping[Any, Any]) -> list[str]:
 
 
 def code_cautions(
-    counts: Mapping[Any, tuple[FloatArray, IntArray]], factors: Mapping[Any, Factor]
+    counts: Mapping[Any, tuple[FloatArray, IntArray]],
+    factors: Mapping[Any, Factor],
+    others: int = 0,
 ) -> list[str]:
-    """Cautions for 3, 9 or 255 among counts of an allele; :func:`marker_cautions` has -9."""
+    """Cautions for 3, 9 or 255 among counts of an allele; :func:`marker_cautions` has -9.
+
+    `others` are columns that hold 0, 1, 2, 3 and more, as all columns of other counts do.
+    """
     codes = {float(each) for values, _ in counts.values() for each in values}
+    if 3.0 in codes and _are_two_copies(counts):
+        return [
+            f"{columns_that(list(counts), 'holds')} 0, 1 and 3, and 3 is taken for three copies of "
+            "an allele. If it stands for two, as in gt_types of cyvcf2, where 2 is an unknown "
+            "genotype, write 2 for two copies."
+        ]
+    if 0.0 not in codes:
+        codes -= {3.0}  # of 1, 2 and 3 it is a genotype
     total = sum(int(rows.sum()) for _, rows in counts.values())
     named = 2 * sum(bool(VARIANT.match(str(name))) for name in counts) > len(counts)
     met = {}
     for code in sorted(codes - {0.0, 1.0, 2.0} - set(MARKING_NUMBERS)):
         held = [(name, int(rows[values == code].sum())) for name, (values, rows) in counts.items()]
         most = (_MISSING if named or code != 3.0 else _RARE) * total
-        if sum(rows for _, rows in held) <= most:
+        is_code = sum(rows > 0 for _, rows in held) >= others
+        if is_code and sum(rows for _, rows in held) <= most:
             met[code] = [(name, rows) for name, rows in held if rows]
     return cautions_of_one_row(met, factors) + [
         f"'{code:g}' is counted as a value like 0, 1 and 2, "
@@ -130,6 +146,18 @@ def code_cautions(
         f"value, pass missing=['{code:g}']."
         for code, places in met.items()
     ]
+
+
+def _are_two_copies(counts: Mapping[Any, tuple[FloatArray, IntArray]]) -> bool:
+    """Whether 3 is as frequent as two copies of an allele are, by the copies that persons have."""
+    held = counts.values()
+    each = np.array([[rows[values == k].sum() for k in range(4)] for values, rows in held])
+    none, one, unknown, two = each.T
+    known = none + one + two
+    copies = (one + 2 * two) / np.maximum(2 * known, 1)
+    expected = float((known * copies**2).sum())
+    is_rare = unknown.sum() <= _UNKNOWN * two.sum() and none.any() and one.any()
+    return bool(is_rare and expected / 2.0 <= two.sum() <= 2.0 * expected)
 
 
 def allele_cautions(factors: Mapping[Any, Factor], values: Mapping[Any, Any]) -> list[str]:

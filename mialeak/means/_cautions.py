@@ -158,7 +158,8 @@ def cautions_of(
     held = {k: _held(factors[k], each) for k, each in numbers.items() if each is not None}
     counts = [name for name, (values, _) in held.items() if _are_counts(values)]
     if len(counts) >= _SITES:
-        cautions += code_cautions({name: held[name] for name in counts}, factors)
+        wide = sum(bool(np.isin(range(5), values).all()) for values, _ in held.values())
+        cautions += code_cautions({name: held[name] for name in counts}, factors, wide)
         cautions += _of_carriers({name: held[name] for name in counts})
     cautions += _of_allele_counts(held)
     cautions += allele_number_cautions(held)

@@ -28,6 +28,16 @@ _SIDE = 20
 _BEYOND_CHANCE, _RATIO, _ERRORS = 5.0, 5.0, 3.0
 #: Dosages are on average so far from a genotype at most, and each genotype has this share at least.
 _AWAY, _LEAST_SHARE = 0.15, 0.01
+#: Codes of genotypes and their copies of an allele: these, those of snpStats and of rrBLUP, shares
+#: of alleles, and those of cyvcf2, where 2 is unknown; and share of the columns that hold them.
+_CODES = [
+    ((0.0, 1.0, 2.0), (0, 1, 2)),
+    ((1.0, 2.0, 3.0), (0, 1, 2)),
+    ((-1.0, 0.0, 1.0), (0, 1, 2)),
+    ((0.0, 0.5, 1.0), (0, 1, 2)),
+    ((0.0, 1.0, 2.0, 3.0), (0, 1, 1, 2)),
+]
+_NEARLY_ALL = 0.9
 #: A mean 0 and a variance 1 after rounding to three decimals and more.
 _TYPED = 2e-3
 #: So many columns without a heterozygous genotype are no coincidence.
@@ -83,10 +93,10 @@ def cautions_of_matrix(
             "if its columns are persons."
         )
     cautions += _of_centred(matrix)
-    if min(rows, columns) < _SIDE or matrix.min() < 0.0 or not 1.0 <= matrix.max() <= 2.0:
+    genotypes = _genotypes_of(matrix) if min(rows, columns) >= _SIDE else None
+    if genotypes is None:
         return cautions
-    if not _hold(matrix, (0.0, 1.0, 2.0)).all() and not _are_dosages(matrix):
-        return cautions
+    matrix, columns = genotypes, genotypes.shape[1]
     by_row, by_column = matrix.mean(axis=1), matrix.mean(axis=0)
     between = by_row.var(ddof=1), by_column.var(ddof=1)
     squares = sum(float(np.square(part, dtype=np.float64).sum()) for part in _parts(matrix))
@@ -197,6 +207,23 @@ def share_of_twins(matrix: Numbers) -> float:
 def are_genotypes(matrix: Numbers) -> bool:
     """Whether all numbers are 0, 1 and 2, and some are 2."""
     return bool(matrix.size and matrix.max() == 2.0 and _hold(matrix, (0.0, 1.0, 2.0)).all())
+
+
+def _genotypes_of(matrix: Numbers) -> Numbers | None:
+    """The columns of genotypes if nearly all are, as 0, 1 and 2 or dosages; None if not."""
+    for codes, counts in _CODES:
+        if np.isin(matrix[:_SIDE], codes).all(axis=0).mean() < _NEARLY_ALL:
+            continue
+        held = _hold(matrix, codes)
+        if held.mean() < _NEARLY_ALL or min(_SIDE, len(held)) > held.sum():
+            continue
+        sites = np.empty((len(matrix), int(held.sum())), np.int8)
+        for block in kernel_blocks(matrix, matrix=False):
+            sites[block] = np.asarray(counts, np.int8)[np.searchsorted(codes, matrix[block, held])]
+        if sites.max() == 2 or (codes[-1] == 2.0 and sites.max() == 1):
+            return sites
+    is_within = matrix.min() >= 0.0 and 1.0 <= matrix.max() <= 2.0
+    return matrix if is_within and _are_dosages(matrix) else None
 
 
 def _are_standard(matrix: Numbers) -> bool:

@@ -85,7 +85,7 @@ class PublishedFrequencies(ReferencePanel):
         others = rarer_allele_cautions(self.frequency, table)
         if others or not self.is_known:
             return others or self._repeated(table)
-        return self._linked(table) or self._far(table)
+        return self._copies(table) + (self._linked(table) or self._far(table))
 
     def _known_genotypes(self, table: Release) -> Any:
         """Those of the targets, or of the people of the panel, whichever are more."""

@@ -12,10 +12,10 @@ from mialeak._counts import (
     MOST_ROWS,
     as_column_probabilities,
     count_tolerance,
-    is_mean_of_half,
     require_counts,
     require_genotype_means,
     require_likely_counts,
+    require_persons,
     require_possible_genotype,
     require_possible_target,
 )
@@ -212,7 +212,7 @@ def genotype_score(
 
     def score(piece: Piece) -> FloatArray:
         if piece.rows.shape[0]:
-            _require_persons(piece.rows[0], n)
+            require_persons(piece.rows[0], n)
         out = np.empty(piece.rows.shape[0])
         tolerance = count_tolerance(piece.rows.dtype, n)
         kernels.log_quadratic_sums(piece.rows, float(n), tolerance, table, out)
@@ -226,13 +226,6 @@ def genotype_score(
 
     score_in_unit = in_unit_of(2.0 * p, score, most=2.0)
     return map_releases(releases, target.size, score_in_unit, explain_failure)
-
-
-def _require_persons(release: npt.NDArray[Any], n: int) -> None:
-    """Refuse n chromosomes: the sums of the counts of n genotypes are not all even."""
-    if is_mean_of_half(np.asarray(release, np.float64), n):
-        remedy = f"Pass the number of persons, {n // 2}"
-        invalid("n", "count persons; the sums of all columns are even", value=n, remedy=remedy)
 
 
 def _fill_genotype_factors(factors: FloatArray, target: FloatArray, p: FloatArray, n: int) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mialeak._arrays import FloatArray, as_count, as_floats, contiguous, invalid
+from mialeak._counts import require_persons
 from mialeak._labels import require_same_columns
 from mialeak._moments import require_genotype_moments
 from mialeak._numerics.distances import as_mean, kernel_blocks, squared_distances
@@ -94,6 +95,8 @@ def covariance_score(releases: Any, target: Any, mean: Any, cov: Any, n: int) ->
     require_genotype_moments(target, mean, cov)
     target = as_target(target, columns=mean.size)
     n = as_count(n, "n", least=2)
+    if type(releases) is np.ndarray and releases.ndim in (1, 2) and target.max(initial=0.0) == 2.0:
+        require_persons(releases if releases.ndim == 1 else releases[:1].ravel(), n)
     by = whitening(cov, mean)
     table = cubic_table([mean, 1.0], mean.size)
     deviation = np.subtract(target, mean, table[2, : mean.size])

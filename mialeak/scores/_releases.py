@@ -96,12 +96,27 @@ def in_unit_of(mean: FloatArray, function: Function, *, most: float | None = Non
                 return function(piece)
             release = release.astype(np.float64, copy=False)
             if all_finite(release):
+                _refuse_answers(rows[0], mean)
                 _require_unit(release, mean, totals=most is None)
                 for value in (1.0, 2.0) if most is None else (most,):
                     _require_allele(release, mean, value)
         return function(piece)
 
     return checked
+
+
+def _refuse_answers(release: FloatArray, mean: FloatArray) -> None:
+    """Refuse 0 and 1 alone, which are no means of several rows, as answers of a beacon."""
+    present = (release == 1.0) & (mean < 0.5)
+    answers = int(np.count_nonzero(present))
+    if answers < _SEVERAL or not ((release == 0.0) | (release == 1.0)).all():
+        return
+    invalid(
+        "releases",
+        f"be means of rows; all {release.size} are 0 or 1, and {answers} are 1 where the mean is "
+        "below 1/2, as answers are whether a row has an allele",
+        remedy="Of such answers mialeak.laws.Chain has log_likelihood_ratio(until=)",
+    )
 
 
 def _require_unit(release: FloatArray, mean: FloatArray, *, totals: bool) -> None:

@@ -204,7 +204,7 @@ class CovarianceAttack:
         require(self.ridge >= 0.0, self.ridge, "ridge", "be at least 0")
         self.sketch = as_sketch(sketch, reference, known)
         self._run, self._dual, self._plan = None, None, None
-        self._laws = False, False  # nothing is known of distances
+        self._laws: tuple[bool, Any] = False, None  # nothing is known of distances
         if known is not None:
             require_alone(reference, self.participation, self.score)
             self._run = KnownRun(known, self.clip_norm, self.sampling_rate)
@@ -260,9 +260,9 @@ class CovarianceAttack:
         Warns
         -----
         UserWarning
-            If the first batch gradient is too far from the reference for the mean of a batch, or
-            the first two differ too little: a sum, a wrong learning rate or batch size, or another
-            reference.
+            If the first batch gradient is 0, points away from the mean of the reference, or is too
+            far from it for the mean of a batch, or the first two differ too little: a sum, a wrong
+            learning rate or batch size, or another reference.
         """
         batch = as_floats(batch_gradient, "batch_gradient", finite=True)
         if self._run is not None or known is not None or self._dual is not None:
@@ -303,11 +303,11 @@ class CovarianceAttack:
         if not self.n_steps_seen_ and len(table):
             warn_of_scale(self._metric, table[:1], self.batch_size, targets, self._laws[0])
             self._first = table[:1].copy()
-        if self._laws[1] and self.n_steps_seen_ < 2 and len(table):
+        if self._laws[1] is not None and self.n_steps_seen_ < 2 and len(table):
             pair = np.concatenate([self._first, table[1 - self.n_steps_seen_ :]])[:2]
             if len(pair) == 2:
-                warn_of_small_steps(self._metric, pair, self.batch_size)
-                self._laws = self._laws[0], False
+                warn_of_small_steps(self._metric, pair, self.batch_size, self._laws[1])
+                self._laws = self._laws[0], None
         with np.errstate(over="ignore", invalid="ignore"):
             if targets is None:
                 scores = self._score_factors(target_gradients, table)
@@ -418,10 +418,10 @@ class CovarianceAttack:
             invalid("reference", rule)
         if self.clip_norm is not None:
             require_clipped(mean_square(reference), self.clip_norm, columns)
-        far, near = laws_of(reference)
         # Noise that is less than stated, and sampled batches of another size, are no mistake.
         is_plain = self.noise_multiplier == self.ridge == 0.0 and self.participation != "poisson"
-        self._laws = far and not self.ridge, near and is_plain
+        far, near = laws_of(reference, is_plain)
+        self._laws = far and not self.ridge, near
         return metric
 
     def _check_targets(self, shape: tuple[int, ...]) -> None:

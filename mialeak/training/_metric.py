@@ -36,6 +36,9 @@ _SKETCHED = 6.0 / np.sqrt(2.0)
 #: Squared distances of batch gradients, in those of a mean, that are too far or too near; the
 #: probability with which the latter occur at most; and the targets that are looked at.
 _FAR, _NEAR, _CHANCE, _TARGETS = 100.0, 0.1, 1e-6, 4096
+#: Deviations by which a batch gradient is more likely with the other sign, and the share by which
+#: its squared distance is then smaller.
+_DEVIATIONS, _NEARER = 4.0, 0.5
 #: Rows from which a variance is known well enough.
 _ROWS = 100
 #: Means of fewer gradients are not distinguished from their sum.
@@ -179,24 +182,35 @@ def warn_of_short_reference(reference: Any) -> None:
         )
 
 
-def laws_of(reference: Any) -> tuple[bool, bool]:
-    """Whether squared distances have their mean at most, and whether they have its whole law too.
+def laws_of(reference: Any, is_plain: bool) -> tuple[bool, tuple[float, float] | None]:
+    """Whether squared distances have their mean at most, and the law by which they are too small.
 
-    Neither has a covariance of too few rows.  A ridge makes distances smaller, and shrinkage to a
-    multiple m of the identity, m the mean of the eigenvalues, makes their mean smaller: it is the
-    sum over eigenvalues of ``a / ((1 - s) a + s m)``, which is concave in a and d at a = m.
+    A covariance of too few rows has not the mean.  A ridge makes distances smaller, and shrinkage
+    to a multiple m of the identity, m the mean of the eigenvalues, makes their mean smaller: it is
+    the sum over eigenvalues of ``a / ((1 - s) a + s m)``, which is concave in a and d at a = m.
+
+    The law is a trace and degrees of freedom: where the covariance stands for the gradients as it
+    is (`is_plain`), 0 and those of squared distances.  Otherwise it is that of squared norms, by
+    the trace of the covariance that was fitted, and ``tr(C)^2 / tr(C^2)``: at least these, as noise
+    and sampling add to them.
     """
     given = reference.get_params()
     if given["structure"] not in ("full", "diagonal"):
-        return False, False
+        return False, None
     rows, columns, is_full = (
         int(reference.n_samples_seen_),
         reference.mean_.size,
         given["structure"] == "full",
     )
-    is_plain = not given["shrinkage"] and not given["ridge"]
     is_enough = rows >= (2 * (columns + 2) if is_full else _ROWS)
-    return is_enough, is_enough and is_full and is_plain
+    if not is_full or rows < _ROWS:
+        return is_enough, None
+    if is_plain and is_enough and not given["shrinkage"] and not given["ridge"]:
+        return is_enough, (0.0, float(columns))
+    products = reference._seen().moments.products.T.reshape(-1)  # of one triangle, the other is 0
+    diagonal = products[:: columns + 1]
+    trace, squares = float(diagonal.sum()), float(2.0 * products @ products - diagonal @ diagonal)
+    return is_enough, (trace / rows, trace**2 / squares) if squares > 0.0 else None
 
 
 def require_clipped(mean_square: float, clip_norm: float, columns: int | None = None) -> None:
@@ -240,6 +254,14 @@ def warn_of_scale(
     if batch_size < _LEAST_BATCH:
         return
     columns = metric.columns
+    if not batch.any():
+        warnings.warn(
+            "the first batch_gradient is 0 in all entries, as gradients are after zero_grad(), and "
+            "as that of an empty batch: read it after the backward pass",
+            stacklevel=3,
+        )
+        return
+    _warn_of_sign(metric, batch, batch_size, targets)
     with np.errstate(over="ignore", invalid="ignore"):
         squared = float(metric.squared(batch - metric.mean)[0])
         ratio = squared * batch_size / columns
@@ -261,17 +283,50 @@ def warn_of_scale(
     )
 
 
-def warn_of_small_steps(metric: Metric, batches: FloatArray, batch_size: int) -> None:
+def _warn_of_sign(
+    metric: Metric, batch: FloatArray, batch_size: int, targets: FloatArray | None
+) -> None:
+    """Warn if minus a batch gradient is far more likely to be the mean of a batch.
+
+    The logarithm of that ratio is ``-2 b g^T C^-1 mu``: below 0 on average, of the deviation ``2
+    |mu| sqrt(b)`` in units of the covariance; a target in the batch adds ``-2 g^T C^-1 mu``.
+    """
+    with np.errstate(over="ignore", invalid="ignore"):
+        solved = metric.solve(metric.mean[None])[0]
+        log_ratio = -2.0 * batch_size * float(batch[0] @ solved)
+        if targets is not None:
+            theirs = targets.reshape(-1, metric.columns)[:_TARGETS] @ solved
+            log_ratio -= 2.0 * float(np.maximum(-theirs, 0.0).sum())
+        length = float(np.sqrt(max(metric.mean @ solved, 0.0) * batch_size))
+        turned = float(metric.squared(-batch - metric.mean)[0]) * batch_size
+    least = max(-np.log(_CHANCE), 2.0 * _DEVIATIONS * length, 0.5 * _NEARER * turned)
+    if log_ratio > least:
+        warnings.warn(
+            "the first batch_gradient points away from the mean of reference: minus it is "
+            f"e^{log_ratio:.0f} times as likely to be the mean of a batch. Of parameters before "
+            "and after a step pass (before - after) / learning_rate, as "
+            "mialeak.training.batch_gradient does, and a reference of the same loss",
+            stacklevel=4,
+        )
+
+
+def warn_of_small_steps(
+    metric: Metric, batches: FloatArray, batch_size: int, law: tuple[float, float]
+) -> None:
     """Warn if two batch gradients differ too little for means of different examples.
 
-    Half of their squared distance, b times, has the law of chi-squared, whatever the mean.
+    Half of their squared distance, b times, has the law of chi-squared, whatever the mean.  `law`
+    is the second of :func:`laws_of`.
     """
-    half = float(metric.squared((batches[1:2] - batches[:1]) / np.sqrt(2.0))[0]) * batch_size
-    if 0.0 < half < _NEAR * metric.columns and float(chdtr(metric.columns, half)) < _CHANCE:
+    trace, free = law
+    gap = (batches[1:2] - batches[:1]) / np.sqrt(2.0)
+    squared = float(np.square(gap).sum()) / trace * free if trace else float(metric.squared(gap)[0])
+    half = squared * batch_size
+    if 0.0 < half < _NEAR * free and float(chdtr(free, half)) < _CHANCE:
         warnings.warn(
-            f"the first two batch gradients differ {np.sqrt(half / metric.columns):.2g} times as "
-            f"much as means of batch_size={batch_size} gradients of reference do: the learning "
-            "rate given may be too large, batch_size too small, reference fitted to other "
-            "gradients, or the batches the same rows",
+            f"the first two batch gradients differ {np.sqrt(half / free):.2g} times as much as "
+            f"means of batch_size={batch_size} gradients of reference do: the learning rate given "
+            "may be too large, batch_size too small, reference fitted to other gradients, or the "
+            "batches the same rows",
             stacklevel=3,
         )
