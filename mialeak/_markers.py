@@ -20,6 +20,7 @@ __all__ = [
     "MARKING_NUMBERS",
     "cautions_of_one_row",
     "cautions_of_spellings",
+    "cautions_of_thousands",
     "check_markers",
     "lone_markers",
     "marker_cautions",
@@ -93,6 +94,8 @@ _APART = 0.25
 _NINES, _FEWEST_SPIKE = tuple(10.0**length - 1.0 for length in range(3, 11)), 10
 #: The largest share of -1 that marks a missing value beside 0 and 1: more are a third value.
 _RARE = 0.05
+#: A number with a point between thousands, how many of them at least, and digits of smaller ones.
+_THOUSANDS, _FEWEST_POINTS, _DIGITS = re.compile(r"[1-9]\d{0,2}\.\d{3}"), 20, 3
 #: A whole number, of which zeros before and after it are a matter of spelling.
 _WHOLE = re.compile(r"0*(\d+)(\.0*)?")
 #: Values of a column up to which their spelling is compared.
@@ -127,6 +130,38 @@ def marker_cautions(factors: dict[Any, Factor], weights: IntArray | None = None)
         f"If it marks a missing value, pass missing=[{str(value)!r}]."
         for value, places in met.items()
     ]
+
+
+def cautions_of_thousands(factors: Mapping[Any, Factor]) -> list[str]:
+    """A caution for columns of numbers that seem to have a point between thousands: 1.986, 650.
+
+    All numbers with a point have three decimals, the last zeros among them, and others have none.
+    """
+    met = {name: word for name, factor in factors.items() if (word := _with_thousands(factor))}
+    if not met:
+        return []
+    word = next(iter(met.values()))
+    return [
+        f"Numbers like {word!r} in column {listed(met)} are read as decimals, beside numbers "
+        "without a point. If the point stands between thousands, write them without it: "
+        f"{word.replace('.', '')}."
+    ]
+
+
+def _with_thousands(factor: Factor) -> str:
+    """The first number that seems to have a point between thousands; "" if none has."""
+    levels = factor.levels
+    if isinstance(levels, range) or (isinstance(levels, np.ndarray) and levels.dtype.kind != "O"):
+        return ""
+    words = [factor.value(code) for code in np.flatnonzero(factor.rows_of_level).tolist()]
+    if not all(isinstance(word, str) and (not word or is_number(word)) for word in words):
+        return ""
+    pointed = [word for word in words if "." in word]
+    whole = [word for word in words if word.strip("0") and "." not in word]
+    if len(pointed) < _FEWEST_POINTS or not whole or not all(map(_THOUSANDS.fullmatch, pointed)):
+        return ""
+    is_padded = any(word.endswith("0") for word in pointed)
+    return pointed[0] if is_padded and max(map(len, whole)) <= _DIGITS else ""
 
 
 def cautions_of_spellings(factors: dict[Any, Factor]) -> list[str]:

@@ -7,6 +7,7 @@ import io
 import numpy as np
 import pandas as pd
 from wrong_inputs import Call, Shell, csv
+from wrong_releases import plan
 
 from mialeak.tables import estimate_max_leakage, table_leakage
 
@@ -170,9 +171,51 @@ SURVEYS += [
         for name in ("PONDERA", "fac_tri", "RB050", "waga")
     ),
 ]
+
+
+def wages(values):
+    return csv(["region", "sex", "wage"], DRAWN[0], SEX, values)
+
+
+#: Wages with a point between thousands.
+WAGES = RNG.integers(300, 8000, 1500)
+POINTED = [f"{x // 1000}.{x % 1000:03}" if x >= 1000 else x for x in WAGES.tolist()]
+SURVEYS += [
+    Shell(
+        f"a point between thousands, {line.split()[0]}",
+        f"{line} --max-leakage 1",
+        ["Numbers like '", "in column 'wage' are read as decimals", "write them without it"],
+        {"t.csv": wages(POINTED)},
+        cautioned=True,
+    )
+    for line in ("table t.csv --bin wage:500", "mean t.csv --columns wage")
+]
+SURVEYS += [
+    Shell(
+        "a point between thousands of a condition",
+        "release plan.toml --max-row-leakage 1 --max-determined 4000",
+        ["Numbers like '", "in column 'wage' are read as decimals"],
+        {
+            "people.csv": wages(POINTED),
+            "plan.toml": plan(
+                'table = ["region"]', 'table = ["sex"]\nwhere = { wage = { min = 500 } }'
+            ),
+        },
+        cautioned=True,
+    )
+]
+
 #: Answers of persons, whole numbers all.
 ANSWERS = pd.DataFrame(RNG.integers(1, 6, (60, 3)), columns=["q1", "q2", "q3"])
 ORDINARY_SURVEYS = [
+    *(
+        Shell(title, f"table t.csv --bin wage:{width}", [], {"t.csv": wages(values)})
+        for title, width, values in (
+            ("wages without a point", 500, WAGES),
+            ("wages with three decimals", 500, [f"{x / 9:.3f}" for x in WAGES.tolist()]),
+            ("wages in thousands", 1, [x / 1000 for x in WAGES.tolist()]),
+        )
+    ),
     Shell("towns of two regions, one below the other", "table t.csv --columns region,town", [],
           {"t.csv": csv(["region", "town"], np.repeat([*"NS"], (700, 800)),
                         [f"{'NS'[k > 699]}{k * k % 7}" for k in range(1500)])}),

@@ -18,7 +18,7 @@ from mialeak._columns import Factor, numeric_levels
 from mialeak._fields import is_number
 from mialeak._labels import VARIANT, columns_that, is_household_name, is_person_name
 from mialeak._lines import cautions_of_names
-from mialeak._markers import MARKERS, marker_cautions, rows_of_column
+from mialeak._markers import MARKERS, cautions_of_thousands, marker_cautions, rows_of_column
 from mialeak.means._allele_cautions import (
     allele_cautions,
     allele_number_cautions,
@@ -147,6 +147,7 @@ def cautions_of(
             f"Numbers like {word!r} in column {listed(foreign)} are taken for names of categories: "
             "the share of each is published. Write them with a decimal point and no other sign."
         )
+    cautions += cautions_of_thousands({k: factors[k] for k in numbers if numbers[k] is not None})
     held = {k: _held(factors[k], each) for k, each in numbers.items() if each is not None}
     counts = [name for name, (values, _) in held.items() if _are_counts(values)]
     if len(counts) >= _SITES:

@@ -14,7 +14,7 @@ from mialeak._columns import Factor, each_factor, numeric_levels
 from mialeak._fields import is_number
 from mialeak._labels import NAMES_OF_PERIODS, is_count_name, is_person_name, is_weight, word_of
 from mialeak._lines import cautions_of_blank_rows, cautions_of_lines, number_of_blank_rows
-from mialeak._markers import cautions_of_spellings, marker_cautions
+from mialeak._markers import cautions_of_spellings, cautions_of_thousands, marker_cautions
 from mialeak._samples import (
     LEVEL,
     groups_of_rows,
@@ -57,6 +57,8 @@ def cautions_of_release(
         each.replace("pass missing=", "list it in `missing`: ") for each in marker_cautions(factors)
     ]
     cautions += cautions_of_spellings(factors)
+    limited = _names(people, [tuple(each.where.masks) for each in outputs])
+    cautions += cautions_of_thousands({name: factors[name] for name in limited})
     cautions += cautions_of_lines(factors) if factors else []
     for name in counted:
         if is_weight(name):
