@@ -64,6 +64,7 @@ SURVEYS = [
 
 #: A sample of 1,500 of 30,000 people, half of the women and 2 % of the men, with their weights.
 SEX = RNG.permutation(np.repeat(["f", "m"], [1200, 300]))
+TIMES = 1 + RNG.poisson(6, 1500)
 DRAWN = [RNG.integers(1, 17, 1500), RNG.integers(0, 9, 1500), SEX]
 WEIGHTS = np.where(SEX == "f", 2.5, 90.0)
 #: The same with other codes for the sex from row 900 on.
@@ -204,10 +205,36 @@ SURVEYS += [
         cautioned=True,
     )
 ]
-
+SURVEYS += [
+    Shell(
+        "persons repeated by their weights",
+        "table t.csv --max-leakage 1",
+        ["blocks of equal rows, as where each person is there as many times as a survey weight"],
+        {"t.csv": csv(["region", "age", "sex"], *(np.repeat(each, TIMES) for each in DRAWN))},
+        cautioned=True,
+    ),
+    *(
+        Shell(
+            f"{mark} for a suppressed count",
+            "table t.csv --counts n",
+            [f"holds '{mark}'. If it marks a suppressed count, pass --suppressed={shown}=1"],
+            {"t.csv": csv(["town", "n"], TOWNS, [mark, *range(1, 20)])},
+        )
+        for mark, shown in (("/", "/"), ("geheim", "geheim"))
+    ),
+]
 #: Answers of persons, whole numbers all.
 ANSWERS = pd.DataFrame(RNG.integers(1, 6, (60, 3)), columns=["q1", "q2", "q3"])
 ORDINARY_SURVEYS = [
+    *(
+        Shell(f"persons of a table of counts, {how}", "table t.csv", [],
+              {"t.csv": csv(["region", "age", "sex"], *np.array(DRAWN)[:, order])})
+        for how, order in (
+            ("sorted", np.lexsort(DRAWN)),
+            ("sorted by region", np.argsort(DRAWN[0], kind="stable")),
+            ("as they came", np.arange(1500)),
+        )
+    ),
     *(
         Shell(title, f"table t.csv --bin wage:{width}", [], {"t.csv": wages(values)})
         for title, width, values in (
