@@ -71,6 +71,8 @@ def assumed(report: TableReport) -> str:
             "column of the counts (option counts); if a value marks a missing one, name it (option "
             "missing)."
         )
+    if report.margins is not None and report.margins.independent:
+        return f"{who} The columns of different margins are independent of one another."
     drawn = "was equally likely to be in the table, and drawn alone, not with a household or class."
     if report.population is None and report.people is None:
         return who
