@@ -222,6 +222,34 @@ SURVEYS += [
         )
         for mark, shown in (("/", "/"), ("geheim", "geheim"))
     ),
+]  #: The languages of persons, one row each, and the same as a frame makes them.
+SPOKEN = pd.DataFrame({"age": DRAWN[1], "sex": SEX}).assign(n=TIMES % 3 + 1)
+LANGUAGES = SPOKEN.assign(lang=[["de", "en", "tr"][:n] for n in SPOKEN["n"]]).explode("lang")
+SURVEY_CALLS += [
+    Call(
+        "several rows of a person by explode",
+        lambda: table_leakage(LANGUAGES[["age", "sex", "lang"]]),
+        ["the same label in the index", "reset_index() and pass person='index'"],
+        cautioned=True,
+    )
+]  #: A register of which every fourth person is in the sample.
+PEOPLE = csv(["region", "sex"], *(np.repeat(each, 4) for each in (DRAWN[0], SEX)))
+SURVEYS += [
+    Shell(
+        "protections of a stratified sample",
+        "table t.csv --population r.csv --strata sex --protect round:5",
+        ["--protect must be left out with strata", "Leave out one of the two"],
+        {"t.csv": csv(["region", "sex"], DRAWN[0], SEX), "r.csv": PEOPLE},
+    ),
+    Shell(
+        "keys with a decimal comma",
+        "table t.csv --protect cell-key:k.csv",
+        ["decimal point", "'1,0'"],
+        {
+            "t.csv": csv(["region", "sex"], DRAWN[0], SEX),
+            "k.csv": "i;j;p;v\n0;0;1,0;0\n1;0;0,5;-1\n1;2;0,5;1\n",
+        },
+    ),
 ]
 #: Answers of persons, whole numbers all.
 ANSWERS = pd.DataFrame(RNG.integers(1, 6, (60, 3)), columns=["q1", "q2", "q3"])
@@ -273,6 +301,10 @@ FRAMES = {
     "rows from 0": 10 * ANSWERS,
     "rows from 1": (10 * ANSWERS).set_axis(range(1, 61)),
     "in random order": (10 * ANSWERS).sample(frac=1.0, random_state=1),
+    "cells repeated by their counts": (cells := SPOKEN.value_counts().reset_index(name="k")).loc[
+        cells.index.repeat(cells["k"])
+    ][["age", "sex", "n"]],
+    "files below each other": pd.concat([SPOKEN[:700], SPOKEN[700:].reset_index(drop=True)]),
     "columns from 0": (10 * ANSWERS).set_axis(range(3), axis=1),
     "measures": (ANSWERS / 8).set_axis([f"p{k}" for k in range(60)]),
 }
