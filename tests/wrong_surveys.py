@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import io
+import re
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -250,10 +252,34 @@ SURVEYS += [
             "k.csv": "i;j;p;v\n0;0;1,0;0\n1;0;0,5;-1\n1;2;0,5;1\n",
         },
     ),
+]  #: Counts by three columns, with their totals, marked by T, or without.
+OF_THREE = pd.DataFrame(dict(zip(["region", "age", "sex"], map(list, DRAWN), strict=True)))
+EVERY = [OF_THREE.assign(**dict.fromkeys(left_out, "T")).astype(str).value_counts()
+         for k in range(4) for left_out in combinations(OF_THREE, k)]  # fmt: skip
+
+
+def suppressed(tables, below=5):
+    counts = pd.concat(tables).reset_index(name="n")
+    return counts.assign(n=counts["n"].where(counts["n"] >= below, f"<{below}")).to_csv(index=False)
+
+
+SURVEYS += [
+    Shell(
+        f"totals of counts of which small ones are {how}",
+        f"table t.csv --counts n{line}",
+        ["must hold no totals; the counts of 'T' are the sums of others", "--total"],
+        {"t.csv": text},
+    )
+    for how, line, text in (
+        ("suppressed", " --suppressed 1", suppressed(EVERY)),
+        ("left out", "", re.sub(r".*,<5\n", "", suppressed(EVERY))),
+    )
 ]
 #: Answers of persons, whole numbers all.
 ANSWERS = pd.DataFrame(RNG.integers(1, 6, (60, 3)), columns=["q1", "q2", "q3"])
 ORDINARY_SURVEYS = [
+    Shell("counts without totals", "table t.csv --counts n", [],
+          {"t.csv": suppressed(EVERY[:1], 0)}),
     *(
         Shell(f"persons of a table of counts, {how}", "table t.csv", [],
               {"t.csv": csv(["region", "age", "sex"], *np.array(DRAWN)[:, order])})

@@ -71,6 +71,9 @@ def assumed(report: TableReport) -> str:
             "column of the counts (option counts); if a value marks a missing one, name it (option "
             "missing)."
         )
+    if report.secret is not None:
+        column = printable(report.secret.column)
+        who += f" The published table is by the secret column {column} too."
     if report.margins is not None and report.margins.independent:
         return f"{who} The columns of different margins are independent of one another."
     drawn = "was equally likely to be in the table, and drawn alone, not with a household or class."
