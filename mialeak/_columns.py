@@ -23,7 +23,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import invalid
-from mialeak._fields import is_number
+from mialeak._fields import is_one_of, reads_as_number
 
 __all__ = [
     "Factor",
@@ -315,7 +315,7 @@ def as_markers(missing: Any) -> list[str]:
 def without_markers(factor: Factor, markers: Sequence[str], column: Any) -> Factor:
     """`column` with the values among `markers`, or "column=value", missing: numbers by value."""
     words = {*markers, *(marker.removeprefix(f"{column}=").strip() for marker in markers)}
-    numbers = [float(marker) for marker in words if is_number(marker)]
+    numbers = [float(marker) for marker in words if marker and reads_as_number(marker)]
     levels: Any = numeric_levels(factor)
     if levels is not None:
         absent = np.isin(levels, numbers)
@@ -323,7 +323,7 @@ def without_markers(factor: Factor, markers: Sequence[str], column: Any) -> Fact
         levels = factor.levels
         plain = levels.to_pylist() if hasattr(levels, "to_pylist") else levels
         absent = np.fromiter(
-            (str(v) in words or (is_number(str(v)) and float(v) in numbers) for v in plain),
+            (str(v) in words or is_one_of(str(v), numbers) for v in plain),
             np.bool_,
             len(plain),
         )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import re
+from collections.abc import Container
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -14,6 +15,7 @@ import numpy.typing as npt
 __all__ = [
     "as_numbers",
     "is_number",
+    "is_one_of",
     "is_suppressed",
     "reads_as_number",
     "suppressed_range",
@@ -64,6 +66,11 @@ def _as_float(number: Any) -> float:
 def reads_as_number(text: str) -> bool:
     """Whether an empty or missing field, or a number; "007" is the name of something."""
     return text == "" or _QUANTITY.fullmatch(text) is not None
+
+
+def is_one_of(text: str, numbers: Container[float]) -> bool:
+    """Whether a field reads as one of some numbers; "09" does not read as 9."""
+    return bool(text) and reads_as_number(text) and float(text) in numbers
 
 
 def is_suppressed(text: str) -> bool:

@@ -14,7 +14,6 @@ import numpy.typing as npt
 from mialeak._arrays import invalid, listed
 from mialeak._columns import Factor, numeric_levels, without_markers
 from mialeak._fields import as_numbers, is_number
-from mialeak._labels import columns_that
 
 __all__ = [
     "MARKERS",
@@ -98,6 +97,8 @@ _NINES, _FEWEST_SPIKE = tuple(10.0**length - 1.0 for length in range(3, 11)), 10
 _FEWEST_MEASURES, _DEVIATIONS, _DOSE = 20, 4.0, 2.0
 #: The largest share of -1 that marks a missing value beside 0 and 1: more are a third value.
 _RARE = 0.05
+#: A number with a point between thousands, how many of them at least, and digits of smaller ones.
+_THOUSANDS, _FEWEST_POINTS, _DIGITS = re.compile(r"[1-9]\d{0,2}\.\d{3}"), 20, 3
 #: A whole number, of which zeros before and after it are a matter of spelling.
 _WHOLE = re.compile(r"0*(\d+)(\.0*)?")
 #: Values of a column up to which their spelling is compared.
@@ -106,8 +107,6 @@ _MOST_VALUES = 10_000
 _SEPARATOR = re.compile(r"(?<=[^\W\d])[-_](?=[^\W\d])")
 #: A value with the mark of a footnote behind it.
 _FOOTNOTE = re.compile(r"(.*?\w)\s*(?:[\u00b9\u00b2\u00b3\u2070-\u2079]+|\s\(?\d\))")
-#: A number of thousands with dots between them, and how many with and without show that they are.
-_THOUSANDS, _FEWEST_DOTTED, _FEWEST_PLAIN = re.compile(r"[+-]?[1-9]\d{0,2}(\.\d{3})+"), 20, 5
 #: Cyrillic and Greek letters that look like Latin ones, which stand for them.
 _ALIKE = str.maketrans(
     "\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0425"
@@ -136,6 +135,38 @@ def marker_cautions(factors: dict[Any, Factor], weights: IntArray | None = None)
     ]
 
 
+def cautions_of_thousands(factors: Mapping[Any, Factor]) -> list[str]:
+    """A caution for columns of numbers that seem to have a point between thousands: 1.986, 650.
+
+    All numbers with a point have three decimals, the last zeros among them, and others have none.
+    """
+    met = {name: word for name, factor in factors.items() if (word := _with_thousands(factor))}
+    if not met:
+        return []
+    word = next(iter(met.values()))
+    return [
+        f"Numbers like {word!r} in column {listed(met)} are read as decimals, beside numbers "
+        "without a point. If the point stands between thousands, write them without it: "
+        f"{word.replace('.', '')}."
+    ]
+
+
+def _with_thousands(factor: Factor) -> str:
+    """The first number that seems to have a point between thousands; "" if none has."""
+    levels = factor.levels
+    if isinstance(levels, range) or (isinstance(levels, np.ndarray) and levels.dtype.kind != "O"):
+        return ""
+    words = [factor.value(code) for code in np.flatnonzero(factor.rows_of_level).tolist()]
+    if not all(isinstance(word, str) and (not word or is_number(word)) for word in words):
+        return ""
+    pointed = [word for word in words if "." in word]
+    whole = [word for word in words if word.strip("0") and "." not in word]
+    if len(pointed) < _FEWEST_POINTS or not whole or not all(map(_THOUSANDS.fullmatch, pointed)):
+        return ""
+    is_padded = any(word.endswith("0") for word in pointed)
+    return pointed[0] if is_padded and max(map(len, whole)) <= _DIGITS else ""
+
+
 def cautions_of_spellings(factors: dict[Any, Factor]) -> list[str]:
     """A caution for columns in which two values are spellings of one; the values are not shown."""
     met = {name: each for name, factor in factors.items() if (each := _spelt_twice(factor))}
@@ -149,35 +180,6 @@ def cautions_of_spellings(factors: dict[Any, Factor]) -> list[str]:
         f"column {listed(met)} (rows {listed(rows)} for {name!r}). If they mean the same, write "
         "them in the same way."
     ]
-
-
-def cautions_of_thousands(factors: Mapping[Any, Factor]) -> list[str]:
-    """A caution for columns of words that are read as decimals, and seem to be thousands."""
-    names = [name for name, factor in factors.items() if _has_thousands(factor)]
-    if not names:
-        return []
-    return [
-        f"{columns_that(names, 'seems')} to hold numbers with a dot between the thousands: they "
-        "are read as decimals, but each has three digits after the dot, and numbers without a dot "
-        "are all below 1000. If so, write them without the dot."
-    ]
-
-
-def _has_thousands(factor: Factor) -> bool:
-    """Whether all words with a dot are thousands, and the others whole numbers below 1000."""
-    levels: Any = factor.levels
-    held = np.flatnonzero(factor.rows_of_level)
-    if len(held) < _FEWEST_DOTTED + _FEWEST_PLAIN or not isinstance(levels[int(held[0])], str):
-        return False
-    words = [levels[code].strip() for code in held.tolist() if levels[code]]
-    dotted = [word for word in words if "." in word]
-    plain = [word for word in words if "." not in word]
-    return (
-        len(dotted) >= _FEWEST_DOTTED
-        and len(plain) >= _FEWEST_PLAIN
-        and all(map(_THOUSANDS.fullmatch, dotted))
-        and all(word.lstrip("+-").isdecimal() and abs(int(word)) < 1000 for word in plain)
-    )
 
 
 def _spelt_twice(factor: Factor) -> tuple[int, ...]:

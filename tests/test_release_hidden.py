@@ -300,3 +300,15 @@ def test_the_grand_total_of_a_sub_population_that_acro_shows_is_an_output(tmp_pa
     for where, number in (({"region": "n"}, 78), (None, 156)):
         with pytest.raises(ValueError, match=rf"number of people \({number}\)|counts differ"):
             Release(people).add_acro(tmp_path, where=where)
+
+
+def test_the_answer_for_protected_counts_alone_is_an_upper_end():
+    """Their limit is 0, since it leaves them out; beside a raw table it is stated."""
+    people = {"town": [k * k % 7 for k in range(300)], "sex": [k % 2 for k in range(300)]}
+    release = Release(people)
+    release.add_table(["town", "sex"], protect=Suppress(5))
+    words = str(release.leakage())
+    assert "leaks at most" in words
+    assert "in the limit of many people 0 " not in words.partition("Assumed")[0]
+    release.add_table(["sex"])
+    assert "leak at most" not in str(release.leakage())

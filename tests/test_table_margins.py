@@ -408,3 +408,20 @@ def test_a_picture_is_written(table, tmp_path, capsys, options):
     assert main(["table", table, "--plot", str(path), *options]) == 0
     assert path.read_bytes().startswith(b"\x89PNG")
     assert "\n\nPublishing" in "\n\n" + capsys.readouterr().out
+
+
+def test_the_limit_for_the_population_is_at_most_the_estimate_of_the_joint_counts():
+    rng = np.random.default_rng(5)
+    table = {
+        "a": rng.integers(0, 9, 600),
+        "b": rng.integers(0, 60, 600),
+        "c": rng.integers(0, 2, 600),
+    }
+    report = table_leakage(table, margins=[("a", "b"), ("a", "c")])
+    assert report.margins.average.value <= report.estimate.value
+    assert "40 % too high" in report.margins.caveats[-1]
+    assert "independent of one another" not in report.assumed
+    apart = table_leakage(table, margins=["a", "c"], independent=True)
+    assert apart.assumed.endswith(
+        "The columns of different margins are independent of one another."
+    )

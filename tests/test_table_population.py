@@ -380,3 +380,13 @@ def test_the_shell_takes_a_counted_register_beside_chosen_columns(tmp_path, caps
     assert answers[0] == answers[1]
     assert main([*line, "--counts", "N", "--columns", "age,sex"]) == 1
     assert "got 'N'" in capsys.readouterr().err
+
+
+def test_what_is_assumed_of_a_part_of_the_rows_and_of_a_number_of_people():
+    """Fewer rows than the table are drawn anew; of a number of people each is equally likely."""
+    table = {"sex": ["f", "m"] * 60, "age": [20, 30, 40] * 40}
+    drawn = "The 60 rows are drawn anew from an endless population"
+    assert drawn in table_leakage(table, n=60).assumed
+    assert "drawn" not in table_leakage(table).assumed
+    assert "drawn" not in table_leakage(table, n=240).assumed
+    assert "Each of the 500 people was equally" in table_leakage(table, population=500).assumed

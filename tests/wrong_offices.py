@@ -24,36 +24,11 @@ def replaced(mark, small=SMALL, other=None):
     return [mark if n in small else other if n in second else n for n in COUNTS]
 
 
-#: Wages with a dot between the thousands, as a spreadsheet writes them in many countries.
+#: Wages, which may as well be weights, and areas.
 WAGES = [300 + (k * 1237) % 7700 for k in range(400)]
-DOTTED = [f"{k // 1000}.{k % 1000:03}" if k >= 1000 else f"{k}" for k in WAGES]
 AREAS = [k % 8 for k in range(400)]
 
 OFFICES = [
-    *(
-        Shell(
-            f"a dot between the thousands, in {what}",
-            command,
-            ["Column 'wage' seems to hold numbers with a dot between the thousands"],
-            {"t.csv": csv(["area", "wage"], AREAS, DOTTED), **files},
-            cautioned=True,
-        )
-        for what, command, files in (
-            ("bands", "table t.csv --bin wage:500 --max-leakage 1", {}),
-            ("means", "mean t.csv --columns wage --max-leakage 1", {}),
-            (
-                "a condition of a release",
-                "release p.toml --max-leakage 1",
-                {
-                    "p.toml": plan(
-                        'table = ["area"]',
-                        'table = ["area"]\nwhere = { wage = { min = 500 } }',
-                        people="t.csv",
-                    )
-                },
-            ),
-        )
-    ),
     *(
         Shell(
             f"whole weights of a survey, called {name}",

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import io
+import re
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
 from wrong_inputs import Call, Shell, csv
+from wrong_releases import plan
 
 from mialeak.tables import estimate_max_leakage, table_leakage
 
@@ -63,6 +66,7 @@ SURVEYS = [
 
 #: A sample of 1,500 of 30,000 people, half of the women and 2 % of the men, with their weights.
 SEX = RNG.permutation(np.repeat(["f", "m"], [1200, 300]))
+TIMES = 1 + RNG.poisson(6, 1500)
 DRAWN = [RNG.integers(1, 17, 1500), RNG.integers(0, 9, 1500), SEX]
 WEIGHTS = np.where(SEX == "f", 2.5, 90.0)
 #: The same with other codes for the sex from row 900 on.
@@ -170,9 +174,129 @@ SURVEYS += [
         for name in ("PONDERA", "fac_tri", "RB050", "waga")
     ),
 ]
+
+
+def wages(values):
+    return csv(["region", "sex", "wage"], DRAWN[0], SEX, values)
+
+
+#: Wages with a point between thousands.
+WAGES = RNG.integers(300, 8000, 1500)
+POINTED = [f"{x // 1000}.{x % 1000:03}" if x >= 1000 else x for x in WAGES.tolist()]
+SURVEYS += [
+    Shell(
+        f"a point between thousands, {line.split()[0]}",
+        f"{line} --max-leakage 1",
+        ["Numbers like '", "in column 'wage' are read as decimals", "write them without it"],
+        {"t.csv": wages(POINTED)},
+        cautioned=True,
+    )
+    for line in ("table t.csv --bin wage:500", "mean t.csv --columns wage")
+]
+SURVEYS += [
+    Shell(
+        "a point between thousands of a condition",
+        "release plan.toml --max-row-leakage 1 --max-determined 4000",
+        ["Numbers like '", "in column 'wage' are read as decimals"],
+        {
+            "people.csv": wages(POINTED),
+            "plan.toml": plan(
+                'table = ["region"]', 'table = ["sex"]\nwhere = { wage = { min = 500 } }'
+            ),
+        },
+        cautioned=True,
+    )
+]
+SURVEYS += [
+    Shell(
+        "persons repeated by their weights",
+        "table t.csv --max-leakage 1",
+        ["blocks of equal rows, as where each person is there as many times as a survey weight"],
+        {"t.csv": csv(["region", "age", "sex"], *(np.repeat(each, TIMES) for each in DRAWN))},
+        cautioned=True,
+    ),
+    *(
+        Shell(
+            f"{mark} for a suppressed count",
+            "table t.csv --counts n",
+            [f"holds '{mark}'. If it marks a suppressed count, pass --suppressed={shown}=1"],
+            {"t.csv": csv(["town", "n"], TOWNS, [mark, *range(1, 20)])},
+        )
+        for mark, shown in (("/", "/"), ("geheim", "geheim"))
+    ),
+]  #: The languages of persons, one row each, and the same as a frame makes them.
+SPOKEN = pd.DataFrame({"age": DRAWN[1], "sex": SEX}).assign(n=TIMES % 3 + 1)
+LANGUAGES = SPOKEN.assign(lang=[["de", "en", "tr"][:n] for n in SPOKEN["n"]]).explode("lang")
+SURVEY_CALLS += [
+    Call(
+        "several rows of a person by explode",
+        lambda: table_leakage(LANGUAGES[["age", "sex", "lang"]]),
+        ["the same label in the index", "reset_index() and pass person='index'"],
+        cautioned=True,
+    )
+]  #: A register of which every fourth person is in the sample.
+PEOPLE = csv(["region", "sex"], *(np.repeat(each, 4) for each in (DRAWN[0], SEX)))
+SURVEYS += [
+    Shell(
+        "protections of a stratified sample",
+        "table t.csv --population r.csv --strata sex --protect round:5",
+        ["--protect must be left out with strata", "Leave out one of the two"],
+        {"t.csv": csv(["region", "sex"], DRAWN[0], SEX), "r.csv": PEOPLE},
+    ),
+    Shell(
+        "keys with a decimal comma",
+        "table t.csv --protect cell-key:k.csv",
+        ["decimal point", "'1,0'"],
+        {
+            "t.csv": csv(["region", "sex"], DRAWN[0], SEX),
+            "k.csv": "i;j;p;v\n0;0;1,0;0\n1;0;0,5;-1\n1;2;0,5;1\n",
+        },
+    ),
+]  #: Counts by three columns, with their totals, marked by T, or without.
+OF_THREE = pd.DataFrame(dict(zip(["region", "age", "sex"], map(list, DRAWN), strict=True)))
+EVERY = [OF_THREE.assign(**dict.fromkeys(left_out, "T")).astype(str).value_counts()
+         for k in range(4) for left_out in combinations(OF_THREE, k)]  # fmt: skip
+
+
+def suppressed(tables, below=5):
+    counts = pd.concat(tables).reset_index(name="n")
+    return counts.assign(n=counts["n"].where(counts["n"] >= below, f"<{below}")).to_csv(index=False)
+
+
+SURVEYS += [
+    Shell(
+        f"totals of counts of which small ones are {how}",
+        f"table t.csv --counts n{line}",
+        ["must hold no totals; the counts of 'T' are the sums of others", "--total"],
+        {"t.csv": text},
+    )
+    for how, line, text in (
+        ("suppressed", " --suppressed 1", suppressed(EVERY)),
+        ("left out", "", re.sub(r".*,<5\n", "", suppressed(EVERY))),
+    )
+]
 #: Answers of persons, whole numbers all.
 ANSWERS = pd.DataFrame(RNG.integers(1, 6, (60, 3)), columns=["q1", "q2", "q3"])
 ORDINARY_SURVEYS = [
+    Shell("counts without totals", "table t.csv --counts n", [],
+          {"t.csv": suppressed(EVERY[:1], 0)}),
+    *(
+        Shell(f"persons of a table of counts, {how}", "table t.csv", [],
+              {"t.csv": csv(["region", "age", "sex"], *np.array(DRAWN)[:, order])})
+        for how, order in (
+            ("sorted", np.lexsort(DRAWN)),
+            ("sorted by region", np.argsort(DRAWN[0], kind="stable")),
+            ("as they came", np.arange(1500)),
+        )
+    ),
+    *(
+        Shell(title, f"table t.csv --bin wage:{width}", [], {"t.csv": wages(values)})
+        for title, width, values in (
+            ("wages without a point", 500, WAGES),
+            ("wages with three decimals", 500, [f"{x / 9:.3f}" for x in WAGES.tolist()]),
+            ("wages in thousands", 1, [x / 1000 for x in WAGES.tolist()]),
+        )
+    ),
     Shell("towns of two regions, one below the other", "table t.csv --columns region,town", [],
           {"t.csv": csv(["region", "town"], np.repeat([*"NS"], (700, 800)),
                         [f"{'NS'[k > 699]}{k * k % 7}" for k in range(1500)])}),
@@ -203,6 +327,10 @@ FRAMES = {
     "rows from 0": 10 * ANSWERS,
     "rows from 1": (10 * ANSWERS).set_axis(range(1, 61)),
     "in random order": (10 * ANSWERS).sample(frac=1.0, random_state=1),
+    "cells repeated by their counts": (cells := SPOKEN.value_counts().reset_index(name="k")).loc[
+        cells.index.repeat(cells["k"])
+    ][["age", "sex", "n"]],
+    "files below each other": pd.concat([SPOKEN[:700], SPOKEN[700:].reset_index(drop=True)]),
     "columns from 0": (10 * ANSWERS).set_axis(range(3), axis=1),
     "measures": (ANSWERS / 8).set_axis([f"p{k}" for k in range(60)]),
 }

@@ -354,6 +354,7 @@ def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, Path, str]:
     options.typed |= {"secret": "--secret", "recode": "--recode", "keep": "--keep"}
     options.typed |= {"weights": "--weight", "confidence": "--confidence"}
     options.typed |= {"independent": "--independent", "coarsen": "--coarsen"}
+    options.typed |= {"protect": "--protect"}
     from mialeak._files.genotypes import GenotypeTable
 
     columns = margins = None

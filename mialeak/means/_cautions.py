@@ -18,12 +18,7 @@ from mialeak._columns import Factor, numeric_levels
 from mialeak._fields import is_number
 from mialeak._labels import VARIANT, columns_that, is_household_name, is_person_name
 from mialeak._lines import cautions_of_names
-from mialeak._markers import (
-    MARKERS,
-    cautions_of_thousands,
-    marker_cautions,
-    rows_of_column,
-)
+from mialeak._markers import MARKERS, cautions_of_thousands, marker_cautions, rows_of_column
 from mialeak.means._allele_cautions import (
     allele_cautions,
     allele_number_cautions,
@@ -136,7 +131,6 @@ def cautions_of(
     whether the columns were named one by one.
     """
     cautions = cautions_of_names(factors) + marker_cautions(dict(factors))
-    cautions += cautions_of_thousands(factors)
     texts = {name: _texts(factors[name]) for name, each in numbers.items() if each is None}
     letters = [name for name, words in texts.items() if _are_genotypes(name, words)]
     coded = [name for name in letters if set(texts[name]) <= _COUNTS_AS_TEXT]
@@ -155,6 +149,7 @@ def cautions_of(
             f"Numbers like {word!r} in column {listed(foreign)} are taken for names of categories: "
             "the share of each is published. Write them with a decimal point and no other sign."
         )
+    cautions += cautions_of_thousands({k: factors[k] for k in numbers if numbers[k] is not None})
     held = {k: _held(factors[k], each) for k, each in numbers.items() if each is not None}
     counts = [name for name, (values, _) in held.items() if _are_counts(values)]
     if len(counts) >= _SITES:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import csv
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from os import PathLike
@@ -44,6 +45,8 @@ _MOST_COUNTS, _MOST_SHIFTS = 100_000, 10_001
 _ONS_COUNTS, _ONS_REPEAT = 750, 250
 #: Constraints of the programme at most: a minute or so.
 _MOST_ROWS = 100_000
+#: A number of a file with a comma before its decimals.
+_DECIMAL_COMMA = re.compile(r"-?\d+,\d+")
 #: What the solver's constraints may be off by.
 _TOLERANCE = 1e-7
 
@@ -234,7 +237,11 @@ def _numbers(text: npt.NDArray[Any]) -> npt.NDArray[Any]:
     try:
         return text.astype(np.float64)
     except ValueError:
-        return text
+        pass
+    for word in text.tolist():
+        if _DECIMAL_COMMA.fullmatch(word.strip()):
+            invalid("ptable", "have numbers with a decimal point", value=word)
+    return text
 
 
 def _whole(values: Any, name: str) -> IntArray:

@@ -56,7 +56,9 @@ def cautions_of_release(
     cautions = [
         each.replace("pass missing=", "list it in `missing`: ") for each in marker_cautions(factors)
     ]
-    cautions += cautions_of_spellings(factors) + cautions_of_thousands(factors)
+    cautions += cautions_of_spellings(factors)
+    limited = _names(people, [tuple(each.where.masks) for each in outputs])
+    cautions += cautions_of_thousands({name: factors[name] for name in limited})
     cautions += cautions_of_lines(factors) if factors else []
     for name in counted:
         if is_weight(name):

@@ -69,11 +69,22 @@ def _answer(report: ReleaseReport) -> str:
     limit = "" if exact else f"in the limit of many people {number(average.value)}"
     ends = "; ".join(filter(None, [_range(report), limit]))
     ends = f" ({ends})" if ends else ""
+    on_average, of_riskiest = _span(average), _span(highest)
+    accurate = f"{accuracy(average.low)} accuracy{' or more' * (not exact)}"
+    if not exact and average.value == 0.0:  # nothing but protected counts
+        on_average, of_riskiest = (
+            f"at most {number(average.high)}",
+            f"at most {number(highest.high)}",
+        )
+        accurate, ends = (
+            f"at most {accuracy(average.high)} accuracy",
+            f" ({_range(report)})" * bool(_range(report)),
+        )
     words = (
-        f"{which} ({_several(report.n_counts, 'number')}) {leak} {_span(average)} on average{ends} "
-        f"and {_span(highest)} about the riskiest row. An attacker who knows the population and "
-        f"sees them can decide with {accuracy(average.low)} accuracy{' or more' * (not exact)} "
-        "whether a random person is in the data (guessing: 50%)."
+        f"{which} ({_several(report.n_counts, 'number')}) {leak} {on_average} on average{ends} "
+        f"and {of_riskiest} about the riskiest row. An attacker who knows the population and "
+        f"sees them can decide with {accurate} whether a random person is in the data "
+        "(guessing: 50%)."
     )
     groups = report.n_determined
     if report.small:

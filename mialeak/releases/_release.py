@@ -352,7 +352,12 @@ class Release:
         threshold = as_count(threshold, "threshold", least=2)
         attacks = as_count(attacks, "attacks")
         if not self._outputs:
-            remedy = "Write one below a line [[outputs]]" if self._plan else "Call add_table first"
+            remedy = (
+                "Write one below a line [[outputs]]; of the results of ACRO, tables of counts are "
+                "read, and none of means, shares or models"
+                if self._plan
+                else "Call add_table first"
+            )
             invalid("outputs", "hold at least one", remedy=remedy)
         return self._report(self._outputs, self._key, threshold, confidence, attacks, progress)
 

@@ -28,7 +28,6 @@ from mialeak._labels import (
 from mialeak._lines import cautions_of_lines
 from mialeak._markers import (
     cautions_of_spellings,
-    cautions_of_thousands,
     lone_markers,
     marker_cautions,
 )
@@ -100,8 +99,6 @@ def cautions_of(
     `before` are the columns before they were recoded: bands hide the marks of missing values.
     """
     cautions = marker_cautions(before, weights) + cautions_of_spellings(factors)
-    recoded = {name: each for name, each in before.items() if factors.get(name) is not each}
-    cautions += cautions_of_thousands(recoded)
     cautions += cautions_of_lines(factors, of_persons=weights is None)
     cautions += _of_measurements(factors, weights) + _of_sites(factors)
     if weights is not None:

@@ -114,6 +114,12 @@ def cautions_of_index(frame: Any, factors: Mapping[Any, Factor]) -> list[str]:
             f"The index of the frame, {listed(names)}, is not counted. If it is a category, call "
             "reset_index() first."
         ]
+    if not names and _has_several_rows(index, factors):
+        return [
+            "Rows that follow one another have the same label in the index of the frame and differ "
+            "in columns, as where explode or merge gives a person several rows. If so, call "
+            "reset_index() and pass person='index'."
+        ]
     if names or not _may_be_crosstab(factors, False):
         return []
     which = _classes_of_rows(frame, index, factors)
@@ -124,6 +130,16 @@ def cautions_of_index(frame: Any, factors: Mapping[Any, Factor]) -> list[str]:
         "write one row a cell, with the label of its row and its column, and pass counts='n'. If "
         "each row is a person, leave the numbers of the rows out of the table."
     ]
+
+
+def _has_several_rows(index: Any, factors: Mapping[Any, Factor]) -> bool:
+    """Whether equal labels of an index stand together, and rows with one label differ."""
+    if index is None or not factors or index.is_unique:
+        return False
+    same = np.asarray(index[1:] == index[:-1], np.bool_)
+    if len(index) - np.count_nonzero(same) != index.nunique(dropna=False):
+        return False
+    return any((np.diff(each.codes) != 0)[same].any() for each in factors.values())
 
 
 def _may_be_crosstab(factors: Mapping[Any, Factor], named: bool) -> bool:

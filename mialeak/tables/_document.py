@@ -71,9 +71,19 @@ def assumed(report: TableReport) -> str:
             "column of the counts (option counts); if a value marks a missing one, name it (option "
             "missing)."
         )
+    if report.secret is not None:
+        column = printable(report.secret.column)
+        who += f" The published table is by the secret column {column} too."
+    if report.margins is not None and report.margins.independent:
+        return f"{who} The columns of different margins are independent of one another."
     drawn = "was equally likely to be in the table, and drawn alone, not with a household or class."
     if report.population is None and report.people is None:
-        return who
+        if report.n >= report.rows:
+            return who
+        return (
+            f"{who} The {report.n:,} rows are drawn anew from an endless population; if they are "
+            "drawn from the people of the table, pass it as the register too (option population)."
+        )
     if report.population is None:
         return f"{who} Each of the {report.people:,} people {drawn}"
     each = "In each stratum everyone" if report.population.strata else "Everyone"

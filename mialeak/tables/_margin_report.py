@@ -129,9 +129,9 @@ def _average(
     single = [counts[k] for k in cells.widest]
     leaks = [margin @ leakage_at(margin / cells.rows, n, 1.0) for margin in single]
     low = estimate_max_leakage(single[int(np.argmax(leaks))], n, confidence=level).low
-    high = estimate_max_leakage(joint, n, confidence=confidence).high
-    low = min(low, high)
-    return MarginLeakage(low, min(max(value, low), high), high, "estimate")
+    every = estimate_max_leakage(joint, n, confidence=confidence)
+    low = min(low, every.high)
+    return MarginLeakage(low, max(min(value, every.value), low), every.high, "estimate")
 
 
 def document_of_margins(

@@ -270,8 +270,8 @@ class MarginReport(Result):
             if small:
                 sentences.append(
                     f"In {small:,} of the {self.n_counts:,} cells such a release expects fewer "
-                    f"than {SMALL} rows: there the limit is too low, by up to 25 %; go by the "
-                    "upper end."
+                    f"than {SMALL} rows: there the limit may be 25 % too low, or for the "
+                    "population 40 % too high; go by the upper end."
                 )
         return tuple(sentences)
 

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
@@ -18,6 +19,7 @@ import numpy.typing as npt
 from mialeak._arrays import as_count, as_float, invalid, listed
 from mialeak._columns import Factor, near
 from mialeak._files.states import write_whole
+from mialeak._markers import cautions_of_thousands
 
 __all__ = ["Recoding", "as_recoding", "cautions_of_recoding", "recode_factor", "recoded"]
 
@@ -27,6 +29,8 @@ IntArray = npt.NDArray[np.int64]
 _RULES = ("bin", "start", "top", "bottom", "rare", "keep", "codes", "drop")
 #: The value of all that is grouped, and of a column that is dropped.
 _OTHER, _DROPPED = "other", "*"
+#: What a band, or the code of an end, has beside a number.
+_END = re.compile(r"[-+,]|up to ")
 #: What a recode table is called in JSON, and the columns of one in CSV.
 _SCHEMA, _HEADER = "mialeak.recode/1", ("column", "value", "code")
 
@@ -329,7 +333,12 @@ def cautions_of_recoding(before: dict[Any, Factor], after: dict[Any, Factor]) ->
         and np.unique(factor.codes).size == 1 < np.unique(before[name].codes).size
         and factor.value(int(factor.codes[0])) != _DROPPED
     ]
-    return [
+    bands = {
+        name: before[name]
+        for name, factor in after.items()
+        if factor is not before[name] and any(map(_END.search, map(str, factor.levels)))
+    }
+    return cautions_of_thousands(bands) + [
         f"Recoding makes all values of column {name!r} one: the table is that of the other "
         "columns. A band, or the code of an end, is in the unit of the column."
         for name in merged

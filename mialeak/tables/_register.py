@@ -71,6 +71,9 @@ def check_population(population: Any, strata: Any, prior: Any, panel: Any, **oth
     is_whole = is_table and strata is None  # protections of such a sample have an answer
     for name, value in others.items():
         if value is not None and population is not None and not (is_whole and name == "protect"):
+            if name == "protect" and strata is not None:
+                rule = "be left out with strata, for which no protection is computed yet"
+                invalid(name, rule, remedy="Leave out one of the two")
             rule = "be left out with population, which answers for the joint counts as they are"
             remedy = f"Leave out population: then {name} is answered for an endless population"
             invalid(name, rule, remedy=remedy)

@@ -38,6 +38,10 @@ _HIDDEN = 0.4
 #: How much larger than half of the numbers the largest is, where these are counts of many cells.
 _SPREAD = 10.0
 
+#: Fewest blocks of equal rows, how many more than different rows, and how much more often the
+#: values of two that follow one another agree where a table is sorted; how often two agree at most.
+_FEWEST_BLOCKS, _MORE_BLOCKS, _IN_ORDER, _COMMON = 50, 1.05, 0.1, 0.05
+
 #: Rows in which two that agree are searched for first.
 _FIRST_ROWS = 10_000
 
@@ -60,6 +64,7 @@ def cautions_of_rows(factors: Mapping[Any, Factor], cells: Cells) -> list[str]:
             f"every row were there {divisor:,} times. Pass each person once."
         )
         return cautions
+    cautions += _of_weights(factors, cells)
     size = repeated_piece(cells.of_row, cell_counts)
     if size:
         cautions.append(
@@ -67,6 +72,30 @@ def cautions_of_rows(factors: Mapping[Any, Factor], cells: Cells) -> list[str]:
             "that share persons were joined. Pass each person once."
         )
     return cautions
+
+
+def _of_weights(factors: Mapping[Any, Factor], cells: Cells) -> list[str]:
+    """A sentence if each row is there as many times as a survey weight states, one after another.
+
+    The blocks of equal rows are more than the different rows, and in no order of a column: a table
+    of counts with one row a person has one block for each, and sorted persons agree in a column.
+    """
+    begin = np.flatnonzero(np.append(True, np.diff(cells.of_row) != 0))
+    blocks, rows = begin.size, cells.of_row.size
+    if not max(_FEWEST_BLOCKS, _MORE_BLOCKS * cells.counts.size) <= blocks <= rows / 2:
+        return []
+    if float(np.square(np.bincount(cells.of_row[begin]) / blocks).sum()) > _COMMON:
+        return []
+    for factor in factors.values():
+        codes = factor.codes[begin]
+        chance = float(np.square(np.unique(codes, return_counts=True)[1] / blocks).sum())
+        if np.mean(codes[1:] == codes[:-1]) > chance + _IN_ORDER:
+            return []
+    return [
+        f"The {rows:,} rows stand in {blocks:,} blocks of equal rows, as where each person is "
+        "there as many times as a survey weight states, or has several rows. Pass each person "
+        "once."
+    ]
 
 
 def _is_even(factor: Factor) -> bool:

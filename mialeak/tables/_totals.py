@@ -58,6 +58,7 @@ def cautions_of_sums(categories: Mapping[Any, Factor], counts: IntArray) -> list
         new = _is_new(levels, group, counts)
         sums, odds = max(
             _total(levels, size, group, counts, new),
+            _total_of_shown(levels, size, group, counts, new),
             _subtotals(levels, size, group, counts, new),
             _of_any(levels, size, group, counts, new),
             _of_codes(categories[name], levels, size, group, counts, new),
@@ -129,6 +130,29 @@ def _total(
     odds[np.bincount(levels[beside & ~half], minlength=size) > 0] = 0.0
     level = int(np.argmax(odds))
     return [level], float(odds[level])
+
+
+def _total_of_shown(
+    levels: npt.NDArray[Any], size: int, group: IntArray, counts: IntArray, new: Flags
+) -> tuple[list[int], float]:
+    """The same where small counts were replaced, by the smallest of all, or are not in the table.
+
+    Only groups that show all of the levels count; in the others a total has at least the sum.
+    """
+    in_group = np.bincount(group)
+    low = counts == counts.min()
+    hidden = np.bincount(group, low, len(in_group))
+    whole = (hidden == 0) & (in_group == in_group.max())
+    if whole.all() or in_group.max() < 3:
+        return [], 0.0
+    others = summed(group, counts, len(in_group))[group] - counts
+    odds = np.bincount(
+        levels, np.where(new & whole[group] & (counts == others), np.log(counts), 0.0), size
+    )
+    wrong = np.where(whole[group], counts != others, ~low & (counts < others - hidden[group]))
+    odds[np.bincount(levels[wrong & (in_group[group] > 1)], minlength=size) > 0] = 0.0
+    level = int(np.argmax(odds))
+    return [level], max(float(odds[level]) - math.log(size), 0.0)
 
 
 def _odds_of_noise(

@@ -34,6 +34,8 @@ _NOTED = re.compile(r"(\d+)\s*[a-z*]{1,2}", re.I)
 #: A count with a sign between thousands.
 _SEPARATED = re.compile(r"[1-9]\d{0,2}([,. '\u00a0\u202f]\d{3})+")
 
+#: Most letters of the mark of an office.
+_LONGEST_MARK = 12
 #: Marks that are a zero for most offices.
 _DASHES = frozenset("-\u2013")
 
@@ -129,7 +131,9 @@ def remedy_of_count(value: Any, cure: str) -> str:
     if noted := _NOTED.fullmatch(text):
         return f"If the letter marks a note, write the count alone: {noted[1]}"
     if not is_number(text.replace(",", ".")):
-        return cure if is_suppressed(text) else ""
+        if is_suppressed(text) or len(text) > _LONGEST_MARK or cure is not BEFORE_SUPPRESSION:
+            return cure if is_suppressed(text) else ""
+        return f"If it marks a suppressed count, pass suppressed={{{text!r}: 1}}"
     if text.startswith("-"):
         remedy = "A negative number is a correction or a marker, not a count"
         if cure is BEFORE_SUPPRESSION:
