@@ -164,8 +164,8 @@ def test_text_is_that_of_the_report(table, capsys):
 def test_persons_are_shown_only_when_asked_for(table, tmp_path, capsys):
     page = tmp_path / "page.html"
     for option, shown in (([], False), (["--show-rows"], True)):
-        arguments = ["table", table, "--html", str(page), *option]
-        assert main(arguments) == 0
+        arguments = ["table", table, *option]
+        assert main([*arguments, "--html", str(page)]) == 0
         text = capsys.readouterr().out
         assert main([*arguments, "--json"]) == 0
         values = [row["values"] for row in json.loads(capsys.readouterr().out)["riskiest"]]

@@ -122,8 +122,8 @@ def test_the_scores_of_the_example_are_those_of_recomputation(capsys, scores):
 def test_persons_are_shown_only_when_asked_for(tmp_path, capsys):
     page = tmp_path / "page.html"
     for option, shown in (([], False), (["--show-rows"], True)):
-        arguments = ["--example", "genotypes", "--top", "3", "--html", str(page), *option]
-        assert main(["mean", *arguments]) == 0
+        arguments = ["--example", "genotypes", "--top", "3", *option]
+        assert main(["mean", *arguments, "--html", str(page)]) == 0
         for out in (capsys.readouterr().out, page.read_text()):
             assert ("NA19716" in out) == shown
             assert ("rs12130799 = 2 (+5.5)" in out) == shown

@@ -320,9 +320,9 @@ def test_scopes_without_groups_are_looked_at_again_where_an_output_adds_to_them(
         stepwise, at_once = Release(people), Release(people)
         for by, where in order:
             stepwise.add_table(by, where=where)
-            stepwise.leakage(threshold=60)
+            one = stepwise.leakage(threshold=60)
             at_once.add_table(by, where=where)
-        one, other = stepwise.leakage(threshold=60), at_once.leakage(threshold=60)
+        other = at_once.leakage(threshold=60)
         assert {each.rows for each in one.determined} == {each.rows for each in other.determined}
         assert other.n_determined > 2
         assert np.array_equal(one.plug_in.low, other.plug_in.low)
