@@ -77,9 +77,9 @@ def test_intervals_of_sampled_curves_hold_the_advantage():
 
 
 def test_games_lie_within_the_band_of_the_exact_curve():
-    """Power at thresholds of the exact law, 1,000,000 rounds, within five standard errors."""
+    """Power at thresholds of the exact law, 250,000 rounds, within five standard errors."""
     law = Chain.from_correlation(np.full(24, 0.3), 0.7)
-    z, n, rounds = law.draw(1, rng=3)[0], 25, 1_000_000
+    z, n, rounds = law.draw(1, rng=3)[0], 25, 250_000
     curve = exact_mean_tradeoff(z, law, n)
     score = lambda releases: likelihood_ratio_score(releases, z, law, n)  # noqa: E731
     played = FixedTargetGame(z, law, n).play(rounds, score=score, rng=9)

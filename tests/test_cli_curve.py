@@ -14,6 +14,9 @@ import mialeak
 from mialeak.cli import main
 from mialeak.tradeoff import GaussianTradeOff, LaplaceTradeOff, PiecewiseTradeOff, compose
 
+#: One point of each kind, for tests of what is said of a curve and not of its numbers.
+FEW = ("--fpr", "0.1", "--epsilon", "0.001", "--delta", "0.01")
+
 
 def refused(capsys, *arguments):
     """The one line of an error."""
@@ -148,7 +151,7 @@ def test_epochs_in_place_of_steps_are_named(capsys):
     note = "if 60 counts epochs, steps=15,000."
     for steps, named in ((60, True), (15_000, False), (1, False)):
         training = f"sigma=2,rate=0.004,steps={steps}"
-        assert main(["curve", "--dp-sgd", training, "--fpr", "0.1"]) == 0
+        assert main(["curve", "--dp-sgd", training, *FEW]) == 0
         assert (note in " ".join(capsys.readouterr().out.split())) == named
 
 
@@ -268,17 +271,18 @@ def test_an_epsilon_of_a_million_steps_with_a_tiny_rate_is_bounded(capsys):
 
 def test_a_fresh_row_is_not_a_replaced_one(capsys, tmp_path):
     """The same step: the first compares with a row drawn anew, the second any two rows."""
-    fresh = answer(capsys, "--mu", "1", "--rate", "0.01", "--steps", "1000", "--delta", "1e-5")
+    points = ("--fpr", "0.1", "--epsilon", "0.1", "--delta", "1e-5")
+    fresh = answer(capsys, "--mu", "1", "--rate", "0.01", "--steps", "1000", *points)
     plan = tmp_path / "plan.toml"
     step = "[[release]]\ngaussian = 1.0\nrate = 0.01\ntimes = 1000\n"
     plan.write_text(f'worlds = "substitution"\n{step}')
-    replaced = answer(capsys, "--compose", str(plan), "--delta", "1e-5")
+    replaced = answer(capsys, "--compose", str(plan), *points)
     assert (fresh["worlds"], replaced["worlds"]) == ("fresh row", "substitution")
     assert fresh["epsilon"][0]["epsilon"] < replaced["epsilon"][0]["epsilon"]
     assert main(["curve", "--mu", "1", "--rate", "0.01"]) == 0
     text = " ".join(capsys.readouterr().out.split())
     assert "Between two given rows (replace-one differential privacy) they are larger" in text
-    assert main(["curve", "--dp-sgd", "sigma=1,rate=0.01,steps=10"]) == 0
+    assert main(["curve", "--dp-sgd", "sigma=1,rate=0.01,steps=100", *FEW]) == 0
     assert "of one row in place of another (replace-one)" in " ".join(
         capsys.readouterr().out.split()
     )
@@ -396,14 +400,12 @@ def test_help_is_there(capsys):
 def test_a_sampled_release_of_a_plan_has_the_worlds_of_the_plan(tmp_path, capsys):
     """A row in place of another is in one of two batches: the curve of an added row is below."""
     plan = tmp_path / "plan.toml"
-    plan.write_text(
-        'worlds = "substitution"\n[[release]]\ngaussian = 2.0\nrate = 0.1\ntimes = 20\n'
-    )
+    plan.write_text('worlds = "substitution"\n[[release]]\ngaussian = 2.0\nrate = 0.1\ntimes = 4\n')
     values = ("--fpr", "0.01", "--epsilon", "1", "--delta", "1e-6")
     content = answer(capsys, "--compose", str(plan), *values)
-    curve = compose(GaussianTradeOff(2.0).subsample(0.1, symmetric=True), counts=20)
+    curve = compose(GaussianTradeOff(2.0).subsample(0.1, symmetric=True), counts=4)
     assert content["delta"][0]["delta"] == pytest.approx(curve.delta(1.0), rel=1e-9)
-    added = compose(GaussianTradeOff(2.0).subsample(0.1), counts=20)
+    added = compose(GaussianTradeOff(2.0).subsample(0.1), counts=4)
     assert content["delta"][0]["delta"] > 1.02 * added.delta(1.0)
 
 
@@ -434,10 +436,10 @@ def test_claims_that_are_none_are_refused(line, sentence, capsys):
     assert sentence in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("part", ["--mu 0.9 --rate 0.004267 --steps 60", "--compose plan.toml"])
+@pytest.mark.parametrize("part", ["--mu 0.5 --rate 0.004 --steps 60", "--compose plan.toml"])
 def test_steps_below_one_epoch_are_named_in_each_form(capsys, tmp_path, monkeypatch, part):
     monkeypatch.chdir(tmp_path)
-    plan = 'worlds = "add or remove"\n[[release]]\ngaussian = 0.9\nrate = 0.004267\ntimes = 60\n'
+    plan = 'worlds = "add or remove"\n[[release]]\ngaussian = 0.5\nrate = 0.004\ntimes = 60\n'
     (tmp_path / "plan.toml").write_text(plan)
-    assert main(["curve", *part.split()]) == 0
+    assert main(["curve", *part.split(), *FEW]) == 0
     assert "less than one epoch: if 60 counts epochs" in " ".join(capsys.readouterr().out.split())

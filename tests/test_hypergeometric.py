@@ -68,8 +68,8 @@ def test_every_deviation_on_both_sides_of_the_table_is_that_of_whole_numbers(N):
 
 
 def test_excess_is_that_of_ball_arithmetic():
-    columns = truth.with_count(np.random.default_rng(8), 300)
-    c = columns[0] + np.random.default_rng(9).random(300) - 0.5
+    columns = truth.with_count(np.random.default_rng(8), 150)
+    c = columns[0] + np.random.default_rng(9).random(150) - 0.5
     got = excess(c, *columns[1:])
     for value, *point in zip(got, c, *columns[1:], strict=True):
         expected, _ = referee.rounded(truth.excess(*map(float, point)))

@@ -94,7 +94,7 @@ OUTPUTS = {
         "curve --mu 0 --rate 0.1",
         "curve --mu inf --epsilon 0,inf --delta 0,0.5,1 --fpr 0,1",
         "curve --mu 40 --delta 0",
-        "curve --compose CURVES --delta 1e-5",
+        "curve --compose CURVES --fpr 0.1 --epsilon 1 --delta 1e-5",
     ],
     "mean-groups-1": [
         "mean --example genotypes --by superpopulation --top 2 --max-leakage 0.5",

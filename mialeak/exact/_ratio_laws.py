@@ -19,7 +19,7 @@ from mialeak._numerics.inversion import TwoWorlds, beyond
 from mialeak._numerics.losses import Loss
 from mialeak.exact._atoms import MOST_ATOMS, MOST_SMALL, Atoms, Halves
 from mialeak.exact._moments import RatioMoments
-from mialeak.exact._recurrences import Recurrences, growth, growth_at
+from mialeak.exact._recurrences import Recurrences, find_recurrences, growth, growth_at
 from mialeak.tradeoff import PiecewiseTradeOff
 
 __all__ = ["AtomLaw", "ContourLaw", "HalvesLaw", "RatioArrays", "RatioLaw", "RatioLoss"]
@@ -274,11 +274,17 @@ class HalvesLaw(RatioLaw):
 
     method = "meet in the middle"
 
-    def __init__(self, halves: Halves, contours: ContourLaw, faint: tuple[float, float]):
-        self.halves, self.contours, self.lost = halves, contours, contours.lost
+    def __init__(self, halves: Halves, moments: RatioMoments, faint: tuple[float, float]):
+        moments.all_outcomes()  # what the inversion needs too: no digit depends on who comes first
+        self.halves, self.moments, self.lost = halves, moments, moments.lost
         self.missing = halves.missing[0] + faint[0], halves.missing[1] + faint[1]
         # 1 - lost, accurate where small.
-        self._kept = float(np.exp(min(contours.moments.local(0.0)[0], 0.0)))
+        self._kept = float(np.exp(min(moments.local(0.0)[0], 0.0)))
+
+    @cached_property
+    def contours(self) -> ContourLaw:
+        """The inversion; with a small number of columns its recurrences take seconds to find."""
+        return ContourLaw(self.moments, find_recurrences(self.moments), (-np.inf, np.inf))
 
     @property
     def body_error(self) -> float:
@@ -293,7 +299,7 @@ class HalvesLaw(RatioLaw):
     @cached_property
     def _table(self) -> tuple[FloatArray, list[tuple[FloatArray, FloatArray]]]:
         large, small = self.halves.large.ratio, self.halves.small.ratio
-        _, mean, spread = self.contours.moments.local(0.5)
+        _, mean, spread = self.moments.local(0.5)
         points = _TABLE if small.size <= MOST_SMALL else _COARSE
         x = mean + spread * np.linspace(-12.0, 12.0, points)
         # Beyond the extreme atoms, whatever the rounding of their sum.

@@ -11,6 +11,7 @@ enough coordinates there is no recurrence.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from itertools import pairwise
 from typing import NamedTuple, Protocol
@@ -33,6 +34,8 @@ __all__ = [
     "growth",
     "growth_at",
 ]
+
+IntArray = npt.NDArray[np.int64]
 
 #: Recurrences damped below e^-DAMPED are ignored.
 DAMPED = 45.0
@@ -61,6 +64,10 @@ _OUTCOMES = 1 << 25
 _CHOSEN = 12
 #: Nodes at most this far apart are evaluated in one call.
 _GAP = 16
+#: Most nodes of a call.
+_LONGEST = 1 << 12
+#: Largest number of periods in a batch, and about that of its candidates.
+_TOGETHER = 1 << 11
 #: Largest exponent of e.
 _LARGE = 700.0
 #: Largest phase that the kernel evaluates to the last digit.
@@ -145,36 +152,75 @@ def _search(moments: RatioMoments, most: int) -> Recurrences:
     most_t = _MOST_PHASE / coordinates.widest
     scan, work = most, _WORK
     cheap = 8.0 * float(packed.first[min(_FIRST_TILES, packed.first.size - 1)])
-    windows: list[tuple[float, float]] = []
+    large = [np.zeros(0, np.int64)]
     start = _START / spread
-    number, begin, omitted = 0, start, 1.0
-    while True:  # one period, centred at its recurrence
-        number += 1
-        end = min(max((number + 0.5) * period, begin + period), begin + _CANDIDATES * step)
-        nodes = np.arange(int(begin / step), int(end / step) + 1)
-        nodes = nodes[coordinates.in_step(np.asarray(nodes * step))]
+    omitted = 1.0
+    periods = _periods(moments, coordinates, (start, step, period), most)
+    for number, (begin, end, nodes, size) in enumerate(periods, 1):
         covered = 1.0
         if nodes.size > scan > 0:  # over the limit: take the first nodes
             nodes = nodes[:scan]
             covered = (nodes[-1] * step - begin) / (end - begin)
             end = float(nodes[-1] * step)
         if end > most_t or scan <= 0 or work < 0.0:
-            return Recurrences(start, _merged(windows, step), omitted)
+            break
         scan -= nodes.size
-        size = _sizes(moments, nodes, step)
-        part = float(np.sum(size / np.maximum(nodes, 1))) / np.pi
-        alive = nodes[size > _SMALL]
-        work -= cheap * nodes.size + packed.weight.size * alive.size
-        windows += [(k * step - step, k * step + step) for k in alive.tolist()]
+        part = float((size / np.maximum(nodes, 1)).sum()) / np.pi
+        large.append(nodes[size > _SMALL])
+        work -= cheap * nodes.size + packed.weight.size * large[-1].size
         before = omitted if number > 1 else 0.0  # the estimate after the last whole period
         omitted = part * number + coordinates.floor * np.sqrt(step / end)
         if covered < 1.0:  # the evaluated part may be the smaller one
-            return Recurrences(
-                start, _merged(windows, step), max(before, omitted / covered, coordinates.floor)
-            )
-        if omitted < _ENOUGH:
-            return Recurrences(start, _merged(windows, step), omitted)
-        begin = end
+            omitted = max(before, omitted / covered, coordinates.floor)
+        if covered < 1.0 or omitted < _ENOUGH:
+            break
+    return Recurrences(start, _merged(np.concatenate(large), step), omitted)
+
+
+def _periods(
+    moments: RatioMoments,
+    coordinates: _NarrowCoordinates,
+    line: tuple[float, float, float],
+    most: int,
+) -> Iterator[tuple[float, float, IntArray, FloatArray]]:
+    """Where each period begins and ends, its nodes in phase, and |M| at the first `most` of all.
+
+    Periods are centred at their recurrences; `line` has the start, the step and the period.  They
+    are evaluated together, in batches that become longer.
+    """
+    start, step, period = line
+    number, bounds = 0, [start]
+    while True:
+        bounds, together = bounds[-1:], min(number + 1, _TOGETHER)
+        while len(bounds) <= together and bounds[-1] - bounds[0] <= _TOGETHER * step:
+            number += 1
+            end = max((number + 0.5) * period, bounds[-1] + period)
+            bounds.append(min(end, bounds[-1] + _CANDIDATES * step))
+        parts = [np.arange(int(a / step), int(b / step) + 1) for a, b in pairwise(bounds)]
+        nodes = np.concatenate(parts)
+        chosen = np.flatnonzero(coordinates.in_step(np.asarray(nodes * step)))
+        cuts = np.searchsorted(chosen, np.cumsum([part.size for part in parts]))
+        nodes = nodes[chosen]
+        size = _sizes(moments, nodes[:most], step, cuts)
+        most = max(most - nodes.size, 0)
+        for period_of, (first, last) in zip(pairwise(bounds), pairwise([0, *cuts]), strict=True):
+            yield *period_of, nodes[first:last], size[first:last]
+
+
+def _sizes(moments: RatioMoments, nodes: IntArray, step: float, cuts: IntArray) -> FloatArray:
+    """|M(_TILT + it)| at t = step * nodes, ascending in each part between the cuts."""
+    if not nodes.size:
+        return np.zeros(0)
+    begins = np.diff(nodes, prepend=-2 * _GAP) > _GAP
+    begins |= np.diff(nodes // _LONGEST, prepend=-1) != 0
+    begins[cuts[cuts < nodes.size]] = True
+    first = np.flatnonzero(begins)
+    runs = np.diff([*first, nodes.size])  # of near nodes
+    count = nodes[first + runs - 1] - nodes[first] + 1
+    starts = (nodes[first] * step).tolist()
+    waves = moments.short_waves(_TILT, step, list(zip(starts, count.tolist(), strict=True)))
+    place = nodes + np.repeat(np.cumsum(count) - count - nodes[first], runs)
+    return np.asarray(np.abs(np.concatenate(list(waves)))[place])
 
 
 def find_linked_recurrences(moments: Linked) -> Recurrences:
@@ -219,7 +265,7 @@ def find_linked_recurrences(moments: Linked) -> Recurrences:
     return Recurrences(first * step, windows, omitted, worst)
 
 
-def _windows_of(nodes: npt.NDArray[np.int64], step: float) -> list[tuple[float, float]]:
+def _windows_of(nodes: IntArray, step: float) -> list[tuple[float, float]]:
     """Intervals around nodes, those that overlap as one."""
     reach = _WIDTH / _COARSE
     if not nodes.size:
@@ -268,26 +314,14 @@ def first_damping(moments: RatioMoments) -> float:
     return damping
 
 
-def _sizes(moments: RatioMoments, nodes: npt.NDArray[np.int64], step: float) -> FloatArray:
-    """|M(_TILT + it)| at t = step * nodes, ascending; one call for each run of near nodes."""
-    size = np.zeros(nodes.size)
-    starts = np.flatnonzero(np.diff(nodes, prepend=-2 * _GAP) > _GAP)
-    for first, last in pairwise([*starts, nodes.size]):
-        count = int(nodes[last - 1] - nodes[first]) + 1
-        wave = np.abs(moments.wave(_TILT, float(nodes[first]) * step, step, count))
-        size[first:last] = wave[nodes[first:last] - nodes[first]]
-    return size
-
-
-def _merged(windows: list[tuple[float, float]], step: float) -> list[tuple[float, float]]:
-    """Union of ascending intervals, where gaps of at most a step are closed."""
-    merged: list[tuple[float, float]] = []
-    for low, high in windows:
-        if merged and low <= merged[-1][1] + step:
-            merged[-1] = (merged[-1][0], max(high, merged[-1][1]))
-        else:
-            merged.append((low, high))
-    return merged
+def _merged(nodes: IntArray, step: float) -> list[tuple[float, float]]:
+    """Intervals of a step on both sides of ascending nodes; gaps of at most a step are closed."""
+    if not nodes.size:
+        return []
+    low, high = nodes * step - step, nodes * step + step
+    first = np.flatnonzero(low[1:] > high[:-1] + step) + 1
+    pairs = low[np.append(0, first)].tolist(), high[np.append(first - 1, -1)].tolist()
+    return list(zip(*pairs, strict=True))
 
 
 class _NarrowCoordinates(NamedTuple):

@@ -36,6 +36,7 @@ from mialeak.exact._packing import pack
 from mialeak.exact._ratio_laws import AtomLaw, ContourLaw, HalvesLaw, RatioLaw
 from mialeak.exact._recurrences import (
     DAMPED,
+    Recurrences,
     find_linked_recurrences,
     find_recurrences,
     first_damping,
@@ -365,6 +366,7 @@ def _law_of(moments: RatioMoments, method: Exact) -> RatioLaw:
         one = np.ones(1)
         return AtomLaw(Atoms(np.zeros(1), one, one), 0.0)
     log_kept = sum(float(f.copies @ log_of(f.kept, f.lost)) for f in families)
+    recurrences: Recurrences | None = None
     if method != "inversion" and normal is None:
         listable = (
             sum(f.copies.size for f in families) <= _LISTED_COLUMNS
@@ -380,11 +382,12 @@ def _law_of(moments: RatioMoments, method: Exact) -> RatioLaw:
         if listable and method in ("auto", "halves"):
             sizes = (MOST_SMALL, MOST_LARGE) if method == "auto" else (_SMALL, 2 * _LARGE)
             halves = _halves(families, *sizes)
-            recurrences = find_recurrences(moments) if halves or method == "auto" else None
-            if halves is None and recurrences is not None and recurrences.omitted > _SLOWER_FOR:
-                halves = _halves(families, _SMALL, _LARGE)
-            if halves is not None and recurrences is not None:
-                return HalvesLaw(halves, ContourLaw(moments, recurrences, (pole, np.inf)), faint)
+            if halves is None and method == "auto":
+                recurrences = find_recurrences(moments)
+                if recurrences.omitted > _SLOWER_FOR:
+                    halves = _halves(families, _SMALL, _LARGE)
+            if halves is not None:
+                return HalvesLaw(halves, moments, faint)
     columns = sum(float(f.copies.sum()) for f in families)
     if normal is None and log_kept < _LEAST_KEPT_COLUMN * columns:
         least = f"1e{np.ceil(log_kept / np.log(10.0)):.0f}"
@@ -393,7 +396,7 @@ def _law_of(moments: RatioMoments, method: Exact) -> RatioLaw:
     if method in ("atoms", "halves"):
         why = "it has too many atoms"
         unsupported(f'method="{method}"', "for this law", why, 'Use method="auto"')
-    recurrences = find_recurrences(moments)
+    recurrences = recurrences or find_recurrences(moments)
     if np.isinf(recurrences.omitted):
         why = "all but always every row is the same, and the release with it"
         unsupported("The exact curve", "for these marginals", why)
