@@ -81,7 +81,7 @@ def check_index(frame: Any, factors: dict[Any, Factor], counts: Any) -> None:
     So come counts from ``pandas.crosstab`` and from ``groupby(...).size().to_frame()``.  An index
     without a name holds those of a cross-tabulation if it has words or numbers with decimals.
     """
-    index = getattr(frame, "index", None)
+    index: Any = getattr(frame, "index", None)
     names = [name for name in getattr(index, "names", ()) if name is not None]
     if counts is None and not _may_be_crosstab(factors, bool(names)):
         return

@@ -220,7 +220,7 @@ def _refuse_sums(counts: Any) -> None:
     array = np.asarray(counts)
     if array.ndim not in (1, 2) or min(array.shape) < array.ndim:
         return
-    indices = [getattr(counts, name, ()) for name in ("index", "columns")[: array.ndim]]
+    indices: list[Any] = [getattr(counts, name, ()) for name in ("index", "columns")[: array.ndim]]
     is_sum = [
         np.array_equal(2 * array.take(-1, axis), array.sum(axis)) for axis in range(array.ndim)
     ]
