@@ -237,3 +237,10 @@ def test_several_rows_of_a_run_have_a_caution(capsys, tmp_path, name, repeats):
     words = f"80 rows with 20 values of '{name}'"
     assert len(cautions) == 2 * (repeats == 4 and name != "batch")
     assert all(words in each for each in cautions)
+
+
+def test_a_flag_that_is_missing_is_named(capsys, tmp_path):
+    (tmp_path / "t.csv").write_text("id,member,score\na,1,0.5\nb,,0.3\nc,0,0.1\n")
+    line = ["audit", str(tmp_path / "t.csv"), "--one-run", "--member", "member"]
+    assert main([*line, "--score", "score"]) == 1
+    assert "must have a value of 'member' in every row; 1 have none" in capsys.readouterr().err
