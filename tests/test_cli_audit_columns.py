@@ -237,3 +237,25 @@ def test_several_rows_of_a_run_have_a_caution(capsys, tmp_path, name, repeats):
     words = f"80 rows with 20 values of '{name}'"
     assert len(cautions) == 2 * (repeats == 4 and name != "batch")
     assert all(words in each for each in cautions)
+
+
+def test_a_flag_that_is_missing_is_named(capsys, tmp_path):
+    (tmp_path / "t.csv").write_text("id,member,score\na,1,0.5\nb,,0.3\nc,0,0.1\n")
+    line = ["audit", str(tmp_path / "t.csv"), "--one-run", "--member", "member"]
+    assert main([*line, "--score", "score"]) == 1
+    assert "must have a value of 'member' in every row; 1 have none" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("code", "named"), [(999.0, True), (-999.0, True), (2.5, False)])
+def test_a_code_among_scores_has_a_caution(capsys, tmp_path, code, named):
+    rng = np.random.default_rng(12)
+    flags = rng.random(120) < 0.5
+    scores = np.where(rng.random(120) < 0.15, code, rng.normal(2.0 * flags))
+    for name, each in (("a", scores), ("b", 1 * flags)):
+        np.save(tmp_path / f"{name}.npy", each)
+    paths = [str(tmp_path / f"{name}.npy") for name in "ab"]
+    assert main(["audit", *paths, "--one-run", "--json"]) == 0
+    cautions = json.loads(capsys.readouterr().out)["cautions"]
+    words = f"{(scores == code).sum()} scores of both worlds are one value, further from"
+    assert len(cautions) == named
+    assert all(each.startswith(words) for each in cautions)

@@ -125,3 +125,18 @@ def test_thousands_of_columns_are_no_square_of_columns(monkeypatch):
     monkeypatch.setattr(np, "count_nonzero", lambda *x, **y: taken.append(1) or original(*x, **y))
     mean_leakage(frame).to_dict()
     assert len(taken) < 3 * 300
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("people.panel", "--samples must end in .csv or .tsv"),
+        ("people.tsv", "--samples must have a column 'sample', with the names that FILE has"),
+    ],
+)
+def test_files_of_samples_are_refused_in_words_of_their_option(tmp_path, capsys, name, words):
+    (tmp_path / "t.csv").write_text("x,y\n" + "1,2\n2,5\n4,3\n" * 4)
+    (tmp_path / name).write_text("#IID\tpop\np0\ta\n")
+    line = ["mean", str(tmp_path / "t.csv"), "--by", "pop", "--samples", str(tmp_path / name)]
+    assert main(line) == 1
+    assert words in capsys.readouterr().err

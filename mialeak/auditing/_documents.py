@@ -91,6 +91,11 @@ _FILLED = (
 )
 #: So many scores of a world that are the same are no coincidence, beside so many that differ.
 _LEAST_FILLED = 10
+_CODE = (
+    "{count:,} scores of both worlds are one value, further from all others than these are from "
+    "one another, as a code of failed evaluations is. If so, leave these runs or canaries out, "
+    "whatever their coins: they hide what the others prove."
+)
 _SORTED = (
     "The scores are sorted, so that their order does not show whether each is of a run of its own. "
     "Scores of the members and others of one model are not, and prove nothing."
@@ -142,7 +147,7 @@ def cautions_of(order: Order, *series: FloatArray) -> list[str]:
         apart = float(inside[0] - outside[-1])
         cautions += [_APART] * (apart > max(spread(inside), spread(outside)))
     if not cautions:
-        cautions += _of_filled(order)
+        cautions += _of_filled(order) + _of_codes(order)
     for scores in series:
         if (
             _is_sorted(scores[:_SORTED_LEAST])
@@ -161,6 +166,23 @@ def _of_filled(order: Order) -> list[str]:
         is_one = value == scores[-1] and scores.size >= _LEAST_FILLED
         if is_one and len(np.unique(beside)) >= _LEAST_FILLED and not (beside == value).any():
             return [_FILLED.format(count=scores.size, world=world, other=other)]
+    return []
+
+
+def _of_codes(order: Order) -> list[str]:
+    """A caution where scores of both worlds are one value far from all others."""
+    worlds = order.inside, order.outside
+    for end, sign in ((0, 1.0), (-1, -1.0)):
+        value = worlds[0][end]
+        held = [int(np.count_nonzero(scores == value)) for scores in worlds]
+        if value != worlds[1][end] or not np.isfinite(value) or sum(held) < _LEAST_FILLED:
+            continue
+        others = np.concatenate([scores[scores != value] for scores in worlds])
+        if np.unique(others).size < _LEAST_FILLED or not np.isfinite(others).all():
+            continue
+        nearest, furthest = (others.min(), others.max())[:: int(sign)]
+        if sign * (nearest - value) > sign * (furthest - nearest):
+            return [_CODE.format(count=sum(held))]
     return []
 
 

@@ -160,8 +160,8 @@ def refuse_delta(options: argparse.Namespace, name: str) -> None:
         raise ValueError(f"--plot draws the scores of separate runs; leave out {name}")
 
 
-def numbers(path: str, column: Any) -> FloatArray:
-    """A column of a table as numbers."""
+def numbers(path: str, column: Any, name: str | None = None) -> FloatArray:
+    """A column of a table, which errors call by its name, as numbers."""
     import numpy as np
 
     from mialeak._arrays import as_floats
@@ -169,7 +169,8 @@ def numbers(path: str, column: Any) -> FloatArray:
 
     n_missing = getattr(column, "n_missing" if isinstance(column, Factor) else "null_count", 0)
     if n_missing:
-        raise ValueError(f"{path} must have a score in every row; {n_missing} have none")
+        what = "score in every row" if name is None else f"value of {name!r} in every row"
+        raise ValueError(f"{path} must have a {what}; {n_missing} have none")
     if isinstance(column, Factor):
         levels = np.empty(len(column.levels))
         for place, word in enumerate(column.levels):

@@ -108,7 +108,8 @@ def score_columns(options: argparse.Namespace) -> tuple[FloatArray, FloatArray]:
         refuse_name(path, word, options, is_flags=is_flags)
         if not is_second and options.member is None and (options.one_run or options.stream):
             options.noticed += cautions_of_fits(word)
-    first, second = (numbers(path, column) for path, _, column in pairs)
+    flags = pairs[1][1] if options.one_run or options.stream else None
+    first, second = (numbers(pairs[k][0], pairs[k][2], each) for k, each in ((0, None), (1, flags)))
     _refuse_row_numbers(*pairs[0][:2], first)
     if not (options.one_run or options.stream):
         _refuse_one_model([f"{Path(path).stem} {name}" for path, name, _ in pairs])

@@ -50,6 +50,10 @@ Examples:
 """
 
 
+#: How files end that list the people of a VCF, whose format these suffixes do not state.
+_LISTS = (".panel", ".psam", ".fam", ".pop", ".sample", ".txt")
+
+
 def add_parser(commands: Any) -> None:
     """Describe the subcommand."""
     parser = commands.add_parser(
@@ -194,12 +198,7 @@ def _run_by(
     """Print the report on the groups; 2 if one is over the limit."""
     from mialeak.means import mean_leakage
 
-    samples = None
-    if options.samples is not None:
-        of_file = argparse.Namespace(**{**vars(options), "file": options.samples, "format": None})
-        samples = _options.read_file(
-            of_file, None if options.by is None else ["sample", options.by]
-        )
+    samples = None if options.samples is None else _samples(options)
     chosen = None if options.columns is None else _options.names(options.columns, "--columns")
     settings |= {"columns": chosen, "by": options.by, "samples": samples}
     groups = mean_leakage(frame, **settings)
@@ -221,6 +220,27 @@ def _run_by(
         source=origin,
         judged={"leakage": (_RISKIEST, groups.highest)},
     )
+
+
+def _samples(options: argparse.Namespace) -> Any:
+    """The columns of --samples: the people, and the groups."""
+    path = options.samples
+    if Path(path).suffix.lower() in _LISTS:
+        raise ValueError(
+            "--samples must end in .csv or .tsv, which states its format, or in that of another "
+            f"table; rename {path}. --format names the format of FILE alone"
+        )
+
+    def chosen(names: list[Any]) -> list[Any]:
+        if "sample" not in names:
+            raise ValueError(
+                f"--samples must have a column 'sample', with the names that FILE has; {path} has "
+                f"{', '.join(map(repr, names))}"
+            )
+        return names if options.by is None else ["sample", options.by]
+
+    of_file = argparse.Namespace(**{**vars(options), "file": path, "format": None})
+    return _options.read_file(of_file, chosen)
 
 
 def _inputs(options: argparse.Namespace) -> tuple[Any, dict[str, Any], list[Path], str]:

@@ -47,7 +47,7 @@ _HARDY_WEINBERG = (
 #: Mean squared distance of a table's means from a panel's, in their variance, from which on the two
 #: are taken for different populations; columns for that (of chi-square over 20, 1e-6 is 3.3); and
 #: the same of fewer columns, which may all depend on one (of chi-square over 1, 1e-6 is 23.9).
-_FAR, _COLUMNS, _FAR_OF_SMALL = 3.5, 20, 24.0
+_FAR, _COLUMNS, _FAR_DEPENDENT = 3.5, 20, 24.0
 #: The same below which the panel is the table itself, rounded.
 _SAME = 1e-4
 #: Squared distance of a mean in its variance from which on a site seems to count the other allele
@@ -93,7 +93,7 @@ class ReferencePanel:
         distances, copies = self._distances(table), self._copies(table)
         ratio = float(np.mean(distances))
         if self.mean.size < _COLUMNS:
-            return copies + other_population_cautions(distances, table, self.mean, _FAR_OF_SMALL)
+            return copies + other_population_cautions(distances, table, self.mean, _FAR_DEPENDENT)
         if ratio < _SAME:
             return [
                 "The panel seems to be the table itself: their means are equal but for rounding. "

@@ -107,9 +107,10 @@ def in_unit_of(mean: FloatArray, function: Function, *, most: float | None = Non
 
 def _refuse_answers(release: FloatArray, mean: FloatArray) -> None:
     """Refuse 0 and 1 alone, which are no means of several rows, as answers of a beacon."""
-    present = (release == 1.0) & (mean < 0.5)
+    present = (release == 1.0) & (mean > 0.0) & (mean < 0.5)
     answers = int(np.count_nonzero(present))
-    if answers < _SEVERAL or not ((release == 0.0) | (release == 1.0)).all():
+    are_answers = bool(((release == 0.0) | (release == 1.0)).all())
+    if answers < _SEVERAL or not are_answers or mean.min() < 0.0:
         return
     invalid(
         "releases",
