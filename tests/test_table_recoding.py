@@ -355,3 +355,10 @@ def test_missing_values_of_a_dropped_column_are_dropped():
     dropped = table_leakage(table, na="category", recode={"region": {"drop": True}})
     assert dropped.n_cells == 2
     assert dropped.plug_in == table_leakage({"sex": table["sex"]}).plug_in
+
+
+def test_a_plan_puts_no_codes_with_leading_zeros_into_bands():
+    table = {"code": [f"{k % 16 + 1:02}" for k in range(800)], "x": [k % 7 for k in range(800)]}
+    plan = plan_recoding(table, None, 0.05)
+    assert set(plan.recoding.rules.get("code", {})) <= {"rare", "keep", "drop"}
+    assert plan_recoding({**table, "code": [int(k) for k in table["code"]]}, None, 0.05)

@@ -29,6 +29,8 @@ _MOST_SHARES, _ROUNDING = 100_000, 0.005
 
 #: Fewest rows at which whole numbers that rise are taken for the categories of a cross-tabulation.
 _FEWEST_RISING = 5
+#: The same of numbers that fall, or rise as words do.
+_FEWEST_FALLING = 10
 
 #: Most rows of a cross-tabulation whose row labels or column names are looked at, and the least
 #: number of its largest count: those below are answers, bits and genotypes.
@@ -237,6 +239,8 @@ def _are_categories(factor: Factor) -> bool:
     if len(factor.codes) < _FEWEST_RISING or numbers is None:
         return False
     steps = np.diff(numbers[factor.codes])
+    if len(factor.codes) < _FEWEST_FALLING and not (steps > 0.0).all():
+        return False
     if _is_even(np.abs(steps)) and np.ptp(np.sign(steps)) == 0.0:
         return True
     words = [str(factor.value(code)) for code in factor.codes[:_MOST_LABELS].tolist()]

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, invalid, unsupported
 from mialeak._columns import Factor
+from mialeak._fields import reads_as_number
 from mialeak._results import Estimate
 from mialeak.discrete import atom_leakage, max_leakage
 from mialeak.populations import Register
@@ -90,10 +91,13 @@ def _rules(factor: Factor, rows: IntArray) -> list[dict[str, Any]]:
     """The rules to try for a column, by what its values are."""
     used = np.unique(factor.codes[factor.codes >= 0])
     total = int(rows.sum())
+    values = [factor.value(int(code)) for code in used]
     try:
-        numbers = np.array([float(factor.value(int(code))) for code in used])
+        numbers = np.array(list(map(float, values)))
     except (TypeError, ValueError):
         numbers = np.empty(0)
+    if not all(reads_as_number(value) for value in values if isinstance(value, str)):
+        numbers = np.empty(0)  # codes with leading zeros
     if len(numbers) < _NUMBERS or not np.isfinite(numbers).all():
         below = dict.fromkeys(max(2, math.ceil(share * total)) for share in _SHARES)
         return [{"rare": count} for count in below]
