@@ -495,16 +495,3 @@ def test_the_shell_says_that_coins_were_not_fair(capsys, tmp_path):
     paths = saved(tmp_path, scores=np.arange(100.0) ** 2, member=np.arange(100) < 95)
     message = refused(capsys, *paths, "--one-run")
     assert message.startswith(f"{paths[1]} must come of fair coins")
-
-
-def test_flags_of_a_csv_may_be_words(tmp_path, capsys):
-    """As pandas writes booleans."""
-    scores, member = of_one_run()
-    (scores_file,) = saved(tmp_path, scores=scores)
-    printed = []
-    for words in (("False", "True"), ("0", "1")):
-        path = tmp_path / "member.csv"
-        path.write_text("\n".join(["member", *(words[flag] for flag in member)]) + "\n")
-        assert main(["audit", scores_file, str(path), "--one-run"]) == 0
-        printed.append(capsys.readouterr().out)
-    assert printed[0] == printed[1]

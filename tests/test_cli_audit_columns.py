@@ -259,3 +259,17 @@ def test_a_code_among_scores_has_a_caution(capsys, tmp_path, code, named):
     words = f"{(scores == code).sum()} scores of both worlds are one value, further from"
     assert len(cautions) == named
     assert all(each.startswith(words) for each in cautions)
+
+
+def test_flags_of_a_csv_may_be_words(tmp_path, capsys):
+    """As pandas writes booleans."""
+    rng = np.random.default_rng(0)
+    member = rng.integers(0, 2, 1000)
+    np.save(tmp_path / "scores.npy", rng.normal(1.5 * member))
+    printed = []
+    for words in (("False", "True"), ("0", "1")):
+        path = tmp_path / "member.csv"
+        path.write_text("\n".join(["member", *(words[flag] for flag in member)]) + "\n")
+        assert main(["audit", str(tmp_path / "scores.npy"), str(path), "--one-run"]) == 0
+        printed.append(capsys.readouterr().out)
+    assert printed[0] == printed[1]

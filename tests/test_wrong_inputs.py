@@ -476,25 +476,13 @@ def test_the_corpus_is_one_of_fifty():
     assert len(set(titles)) == len(titles)
 
 
-@pytest.mark.parametrize(
-    "name",
-    [
-        "SUBJID",
-        "USUBJID",
-        "PATNO",
-        "record_id",
-        "MRN",
-        "study_id",
-        "nhs_number",
-        "hospital_no",
-        "case_no",
-        "CHI",
-        "personnummer",
-        "PatientenNr",
-        "nr",
-        "Patient_No",
-    ],
-)
+PERSON_NUMBERS = """
+SUBJID USUBJID PATNO record_id MRN study_id nhs_number hospital_no case_no CHI personnummer
+PatientenNr nr Patient_No
+"""
+
+
+@pytest.mark.parametrize("name", PERSON_NUMBERS.split())
 def test_several_rows_of_a_person_are_a_caution_whatever_its_number_is_called(name):
     rng = np.random.default_rng(0)
     person = np.repeat(100_000 + rng.permutation(90_000)[:150], 3)
