@@ -18,51 +18,15 @@
 /* Above this gamma, n p_k is below TAIL_UNDERFLOW or gamma n p_k is above n. */
 #define GAMMA_TOP 0x1p700
 
-/* A chunk with gamma n p_k below this, as rounded, has exact products below 1. */
-#define RARE_END (1.0 - 0x1p-40)
-
 /* The denominator of the leakage, common to all atoms. */
 INLINE double leakage_scale(double n, double gamma) {
     return gamma == 1.0 ? 2.0 * n : gamma > 1.0 ? n : gamma * n;
-}
-
-/* gamma n p as a pair, except where the exact product would underflow: there it is rounded. */
-INLINE pair leakage_threshold(pair mean, vd rough, vi plain, double factor) {
-    pair c = pair_times((pair){pick(plain, all(0.0), mean.high), pick(plain, all(0.0), mean.low)},
-                        all(factor));
-    c.high = pick(plain, rough, c.high);
-    return c;
-}
-
-/* Whether gamma n p < RARE_END for every atom of a chunk. */
-INLINE int all_rare(size_t size, double gamma, double (*columns)[CHUNK]) {
-    vd largest = all(0.0);
-    for (size_t i = 0; i < size; i += MIAL_LANES)
-        largest = vmax(largest, load(columns[1] + i));
-    return !any(~lt(load(columns[0]) * largest * gamma, all(RARE_END)));
-}
-
-/* The numerators where that holds and gamma > 1: all atoms have the method TAIL_UPPER_FIRST. */
-INLINE void rare_chunk(size_t size, double gamma, double (*columns)[CHUNK]) {
-    double share[CHUNK], above[CHUNK];
-    double *const lines[] = {columns[0], columns[1], NULL, share, NULL, columns[2], above};
-    for (size_t i = 0; i < size; i += MIAL_LANES) {
-        pair mean = two_product(load(columns[0] + i), load(columns[1] + i));
-        vi tiny = lt(mean.high, all(TAIL_UNDERFLOW));
-        pair c = leakage_threshold(mean, mean.high * gamma, tiny, gamma);
-        store(share + i, (1.0 - c.high) - c.low);
-    }
-    tail_upper_first(whole_lanes(size), lines);
 }
 
 /* Writes the numerators to column 2 of `columns`, from columns 0 (n) and 1 (p) in the domain. */
 INLINE void leakage_chunk(size_t size, double gamma, double (*columns)[CHUNK]) {
     if (gamma == 1.0) {
         mad_chunk(size, columns[0], columns[1], columns[2]);
-        return;
-    }
-    if (gamma > 1.0 && all_rare(size, gamma, columns)) {
-        rare_chunk(size, gamma, columns);
         return;
     }
     double tails[MAX_COLUMNS][CHUNK];
@@ -75,7 +39,9 @@ INLINE void leakage_chunk(size_t size, double gamma, double (*columns)[CHUNK]) {
         /* Where the exact product would over- or underflow, the rounded product is enough. */
         vi beyond = lt(all(0x1p53), rough), tiny = lt(mean.high, all(TAIL_UNDERFLOW));
         vi plain = beyond | tiny;
-        pair c = leakage_threshold(mean, pick(beyond, all(0x1p53), rough), plain, factor);
+        pair c = pair_times((pair){pick(plain, all(0.0), mean.high),
+                                   pick(plain, all(0.0), mean.low)}, all(factor));
+        c.high = pick(beyond, all(0x1p53), pick(tiny, rough, c.high));
         vd distance = (gamma - 1.0) * mean.high;
         tail_prepare(tails, of, i, n, p, c, distance, lt(all(1.0), all(0.0)));
     }

@@ -85,19 +85,6 @@ def test_atoms_are_right_to_1e_13(n, gamma):
         assert numbers_apart(got, expected) <= 1e-13, probability
 
 
-@pytest.mark.parametrize("gamma", [1 + EPS, 1.25, 40.0, 2.0**699, 2.0**701])
-@pytest.mark.parametrize("n", COUNTS)
-def test_atoms_have_the_same_bits_beside_rare_ones_only_and_beside_a_common_one(n, gamma):
-    """A chunk with gamma n p below 1 - 2**-40 has a method of its own."""
-    steps = 2.0 ** -np.arange(1.0, 53.0)
-    p = np.concatenate([[0.0, 2.0**-1000], steps**3, 1 - steps, 1 - 2.0**-40 + steps[39:]])
-    p /= gamma * n
-    common = min(2 / (gamma * n), 1.0)
-    beside = leakage_atoms(np.append(p, common), n, gamma)[:-1]
-    for k in range(p.size):
-        np.testing.assert_array_equal(leakage_atoms(p[: k + 1], n, gamma), beside[: k + 1])
-
-
 @pytest.mark.parametrize("gamma", [0.01, 0.9, 1.0, 1.1, 30.0])
 def test_atoms_average_to_the_sum(gamma):
     p = np.random.default_rng(8).dirichlet(np.full(2000, 0.3))
