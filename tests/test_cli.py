@@ -334,6 +334,7 @@ def test_interrupts_and_exhaustion_end_without_a_traceback(monkeypatch, capsys, 
         raise error
 
     monkeypatch.setattr(cli.table, "run", fail)
+    monkeypatch.setattr(cli, "_parser", cli._parser.__wrapped__)  # one that is not kept
     assert main(["table", "--example", "adult"]) == code
     assert capsys.readouterr().err == line
 

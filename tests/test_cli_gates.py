@@ -109,6 +109,6 @@ def test_the_gate_goes_by_the_upper_end_of_the_interval(table, capsys):
     assert main(["table", table, "--max-leakage", "1"]) == 0
     out = capsys.readouterr().out
     assert out.endswith(f"The upper end of the interval, {at_most(high)}, is within the limit 1.\n")
-    protected = ["--protect", "round:5", "--max-leakage", "1", "--quiet"]
+    protected = ["--protect", "round:5", "--max-leakage", "1"]
     assert main(["table", table, *protected]) == 0
     assert "The limit is for the counts without protection" in capsys.readouterr().out

@@ -103,7 +103,8 @@ LONG = {
     ),
     "shadow_audit": (
         ROWS + "from mialeak.auditing import shadow_audit\n"
-        "members = rng.random((256, 60_000)) < 0.5\nscores = rng.normal(size=members.shape)",
+        "members = rng.random((256, 60_000)) < 0.5\nscores = rng.normal(size=members.shape)\n"
+        "shadow_audit(scores[:, :9], members[:, :9], method='both')",  # what it imports is there
         "shadow_audit(scores, members, method='both')",
     ),
     "compose": (

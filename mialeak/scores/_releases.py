@@ -44,6 +44,8 @@ _OTHER_UNIT, _NEAR_FACTOR, _NEARER = 0.5, 0.1, 0.5
 #: Share of the range that is far from a mean and that is close to it; so many columns are far, of
 #: which so many are close to the mean of the other allele.
 _FAR, _CLOSE, _SEVERAL, _NEARLY_ALL = 0.25, 0.1, 6, 0.9
+#: Smallest frequency of an allele in a population of people.
+_LEAST_SHARE = 1e-12
 _FLOAT32 = np.dtype(np.float32)
 
 
@@ -107,7 +109,7 @@ def in_unit_of(mean: FloatArray, function: Function, *, most: float | None = Non
 
 def _refuse_answers(release: FloatArray, mean: FloatArray) -> None:
     """Refuse 0 and 1 alone, which are no means of several rows, as answers of a beacon."""
-    present = (release == 1.0) & (mean > 0.0) & (mean < 0.5)
+    present = (release == 1.0) & (mean > _LEAST_SHARE) & (mean < 0.5)
     answers = int(np.count_nonzero(present))
     are_answers = bool(((release == 0.0) | (release == 1.0)).all())
     if answers < _SEVERAL or not are_answers or mean.min() < 0.0:
