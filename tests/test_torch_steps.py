@@ -189,8 +189,7 @@ class TestClipping:
                             change(model.parameters())
                         sgd.step()
                         with warnings.catch_warnings():
-                            if change:  # steps so small are warned of
-                                warnings.simplefilter("ignore", UserWarning)
+                            warnings.simplefilter("ignore" if change else "error", UserWarning)
                             attack.update(gradients, recorder.batch_gradients_[step])
                 scores[inside].append(attack.scores()[0])
             areas.append(EmpiricalTradeOff(scores[1], scores[0]).auc)
