@@ -105,7 +105,7 @@ freq_weight frequency_weight repwt repwgt
 pondera ponderacion pondfin pondih pondii pondiio ipondi fac_tri fac_men fex fex_c fact_exp
 factor_exp factor fator_expansao peso_final a_fnlwgt hweight finalwt ef107 db090 pb040 pb060 rb050
 rb060 v1028 v1032 waga vaha suly súly grossing_factor hochr coef_elev coefelev
-fac expr iponde extri pesofin wagi fatorexp coef_final
+iponde pesofin fatorexp
 """
 _WEIGHTS = frozenset(_WEIGHT_WORDS.split())
 #: Those that may be the weight of a body, or another factor.

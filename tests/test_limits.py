@@ -101,6 +101,11 @@ LONG = {
         "adult = {k: np.tile(np.asarray(v), 12) for k, v in adult.items()}",
         "plan_recoding(adult, list(adult), 0.001)",
     ),
+    "shadow_audit": (
+        ROWS + "from mialeak.auditing import shadow_audit\n"
+        "members = rng.random((256, 60_000)) < 0.5\nscores = rng.normal(size=members.shape)",
+        "shadow_audit(scores, members, method='both')",
+    ),
     "compose": (
         ROWS + "from mialeak.tradeoff import LaplaceTradeOff\n"
         "curves = [LaplaceTradeOff(0.01 + 1e-4 * k) for k in range(3000)]",

@@ -66,13 +66,14 @@ _OTHERS = re.compile(
 def score_columns(options: argparse.Namespace) -> tuple[FloatArray, FloatArray]:
     """Scores of both worlds, or scores and flags: of a file each, or columns of one."""
     from mialeak._files.tables import read_table
+    from mialeak._labels import names_of
 
     pairs = []
     for path in filter(None, (options.inside, options.outside)):
         # A column that is chosen may stand beside the row numbers that pandas writes.
         columns = None if options.member is None and options.score is None else list
         table = read_table(path, columns, format=options.format, delimiter=delimiter(options))
-        names = list(table) if isinstance(table, dict) else list(table.column_names)
+        names = names_of(table)
         names = [name for name in names if name and not name.startswith("__index_level_")]
         if options.member is not None:
             chosen = _chosen(path, names, options)
@@ -166,8 +167,9 @@ def _are_of_models(table: Any, chosen: list[str]) -> bool:
     """Whether a file has several models, and an example with both flags."""
     import numpy as np
 
-    names = [name for name in (table if isinstance(table, dict) else table.column_names)
-             if name not in chosen]  # fmt: skip
+    from mialeak._labels import names_of
+
+    names = [name for name in names_of(table) if name not in chosen]
     models = [name for name in names if _is_called(name, _MODELS)]
     flags = np.unique(_in_order(table[chosen[1]]), return_inverse=True)[1]
     for name in names:
@@ -282,7 +284,9 @@ def _refuse_several_scores(path: str, table: Any, chosen: list[str]) -> None:
     """
     import numpy as np
 
-    for name in table if isinstance(table, dict) else table.column_names:
+    from mialeak._labels import names_of
+
+    for name in names_of(table):
         if name in chosen:
             continue
         values, flags = (_in_order(table[each]) for each in (name, chosen[1]))
@@ -309,10 +313,10 @@ def _refuse_several_copies(path: str, table: Any, chosen: list[str]) -> None:
     """
     import numpy as np
 
-    from mialeak._labels import is_copies_name
+    from mialeak._labels import is_copies_name, names_of
 
     flags = _in_numbers(table[chosen[1]])
-    for name in table if isinstance(table, dict) else table.column_names:
+    for name in names_of(table):
         if name in chosen:
             continue
         values = _in_numbers(table[name])
@@ -338,8 +342,10 @@ def _refuse_other_rows(path: str, table: Any, chosen: list[str]) -> None:
     """
     import numpy as np
 
+    from mialeak._labels import names_of
+
     flags = np.unique(_in_order(table[chosen[1]]), return_inverse=True)[1]
-    for name in table if isinstance(table, dict) else table.column_names:
+    for name in names_of(table):
         if name in chosen:
             continue
         column = table[name]

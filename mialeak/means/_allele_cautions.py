@@ -242,11 +242,13 @@ class _Alleles(NamedTuple):
 
 
 def _common_codes(first: Factor, second: Factor) -> _Alleles:
-    shown = [{k: str(each.value(k)) for k in np.unique(each.codes[each.codes >= 0]).tolist()}
-             for each in (first, second)]  # fmt: skip
+    """The values of both columns, and where those of each person are among them."""
+    shown = [
+        {k: str(each.value(k)) for k in np.flatnonzero(each.rows_of_level).tolist()}
+        for each in (first, second)
+    ]
     levels = {value for each in shown for value in each.values()}
-    is_number_each = all(map(is_number, levels))
-    values = sorted(levels, key=float) if is_number_each else sorted(levels)
+    values = sorted(levels, key=float if all(map(is_number, levels)) else None)
     place = {value: k for k, value in enumerate(values)}
     known = (first.codes >= 0) & (second.codes >= 0)
     a, b = (
