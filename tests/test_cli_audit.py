@@ -220,7 +220,7 @@ def test_a_page(files, tmp_path, capsys):
     page = path.read_text(encoding="utf-8")
     assert capsys.readouterr().out.splitlines()[0] in page
     assert page.count("<img") == 2
-    assert "All scores must be independent" in page
+    assert "Each score is of a run of its own" in page
     assert 'class="verdict over"' in page
     assert fingerprint(files[0]) in page
     assert fingerprint(files[1]) in page

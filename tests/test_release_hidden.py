@@ -309,6 +309,6 @@ def test_the_answer_for_protected_counts_alone_is_an_upper_end():
     release.add_table(["town", "sex"], protect=Suppress(5))
     words = str(release.leakage())
     assert "leaks at most" in words
-    assert "in the limit of many people 0 " not in words.partition("Assumed")[0]
+    assert "in the limit of many people 0 " not in words.partition("What this answer assumes")[0]
     release.add_table(["sex"])
     assert "leak at most" not in str(release.leakage())

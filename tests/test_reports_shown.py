@@ -109,35 +109,34 @@ def test_a_notebook_shows_the_answer_and_nothing_runs(reports, name):
     [
         ("table", "Each row is a different person. If persons have several rows", False),
         ("table beside its register", "Each row is a different person. If persons", True),
-        ("mean", "Each row is a different person, and no number is a code. If", False),
-        ("release", "these are all the outputs about them", False),
+        ("mean", "Each row is a different person. If persons have several rows", False),
+        ("release", "Each row of the people is a different person.", False),
+        ("audit", "Each score is of a run of its own", None),
+        ("shadow audit", "A coin put each example in the data of each model", None),
+        ("audit of one run", "Each canary was put in or left out by a coin", None),
+        ("stream", "Each canary was put in or left out by a coin", None),
+        ("audit of DP-SGD", "Each canary was put in or left out by a coin", None),
     ],
 )
-def test_reports_of_people_state_what_they_assume(reports, name, people, sample, tmp_path):
+def test_reports_state_what_they_assume_below_the_answer(reports, name, people, sample, tmp_path):
     report = reports[name]
-    assumed = report.document().assumed
-    assert people in assumed
-    assert ("equally likely" in assumed) == sample
-    assert report.to_dict()["assumed"] == assumed
-    after = " ".join(str(report).split()).partition("(guessing: 50%).")[2]
-    assert after.index(f"Assumed: {assumed}") < after.index("Leakage ")
+    document = report.document()
+    assert document.assumed[0].startswith(people)
+    if sample is not None:
+        assert ("in the register was equally likely" in document.assumed[1]) == sample
+    shown = " ".join(str(report).split())
+    after = shown[shown.index(document.answer) + len(document.answer) :]
+    after = after[: after.index(document.sections[0].title)].strip()
+    assert after == " ".join(["What this answer assumes", *document.assumed])
     path = tmp_path / "report.html"
     report.to_html(path)
-    assert f"Assumed: {escape(assumed)}" in path.read_text(encoding="utf-8")
-    assert f"Assumed: {escape(assumed)}" in report._repr_html_()
-
-
-@pytest.mark.parametrize("name", ["audit of one run", "stream", "audit of DP-SGD"])
-def test_audits_of_canaries_state_that_each_is_one_row(reports, name):
-    report = reports[name]
-    assumed = report.document().assumed
-    assert "If a canary was put in k times" in assumed
-    content = report.to_dict()
-    assert content.get("bound", content)["assumed"] == assumed
-    assert f"Assumed: {assumed}" in " ".join(str(report).split())
+    for page in (path.read_text(encoding="utf-8"), report._repr_html_()):
+        for line in document.assumed:
+            assert f"<li>{escape(line)}</li>" in page
     assert "assumed" not in report.to_frame()
-    for separate in ("audit", "shadow audit"):  # the bounds are those of their worlds
-        assert not reports[separate].document().assumed
+    if name != "shadow audit":
+        content = report.to_dict()
+        assert content.get("bound", content)["assumed"] == list(document.assumed)
 
 
 @pytest.mark.parametrize(
@@ -153,8 +152,7 @@ def test_a_table_assumes_what_its_arguments_say(options, words):
     if "counts" in options:
         table = {"a": ["x", "y"], "n": [7, 9]}
     report = table_leakage(table, **options)
-    assert report.assumed.startswith(words)
-    assert f"Assumed: {report.assumed}" in " ".join(str(report).split())
+    assert report.assumed[0].startswith(words)
 
 
 @pytest.mark.parametrize("name", REPORTS)

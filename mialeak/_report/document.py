@@ -12,7 +12,10 @@ from dataclasses import dataclass
 
 from mialeak._report.text import align, paragraph, width
 
-__all__ = ["Document", "Notes", "Pairs", "Section", "Table", "as_text"]
+__all__ = ["ASSUMED", "Document", "Notes", "Pairs", "Section", "Table", "as_text"]
+
+#: The title of what an answer takes for granted.
+ASSUMED = "What this answer assumes"
 
 
 @dataclass(frozen=True)
@@ -50,16 +53,16 @@ class Section:
 class Document:
     """The answer in a sentence, what to heed before it, and what it rests on.
 
-    `assumed` is what the answer takes for granted about the data, with the argument for data that
-    are otherwise; empty where the answer itself says so.  `compared` are the sentences of a page on
-    what the numbers compare, where that is not a release with and without a person.
+    `assumed` is what the answer takes for granted about the data, an assumption a line, each with
+    the argument for data that are otherwise.  `compared` are the sentences of a page on what the
+    numbers compare, where that is not a release with and without a person.
     """
 
     answer: str
     sections: Sequence[Section]
     cautions: Sequence[str] = ()
     compared: Sequence[str] = ()
-    assumed: str = ""
+    assumed: Sequence[str] = ()
 
 
 def as_text(document: Document) -> str:
@@ -67,7 +70,7 @@ def as_text(document: Document) -> str:
     blocks = [paragraph(f"Caution: {caution}") for caution in document.cautions]
     blocks.append(paragraph(document.answer))
     if document.assumed:
-        blocks.append(paragraph(f"Assumed: {document.assumed}"))
+        blocks.append([ASSUMED, *("  " + line for line in _lines(Notes(document.assumed)))])
     for section in document.sections:
         lines = [line for part in section.parts for line in _lines(part)]
         blocks.append([*paragraph(section.title), *("  " + line for line in lines)])

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mialeak._report.document import Document, Notes, Pairs, Table
+from mialeak._report.document import ASSUMED, Document, Notes, Pairs, Table
 
 if TYPE_CHECKING:
     from mialeak._report.figure import Picture
@@ -136,6 +136,7 @@ def render_page(
         pictures=pictures,
         source=source,
         compared=compared,
+        assumed=ASSUMED,
         versions=_versions(),
         **more,
     )

@@ -14,7 +14,7 @@ from os import PathLike
 from types import ModuleType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mialeak._report.document import Document, Notes, Pairs, Section, Table, as_text
+from mialeak._report.document import ASSUMED, Document, Notes, Pairs, Section, Table, as_text
 from mialeak._report.text import at_most
 from mialeak._results import Result
 
@@ -180,7 +180,7 @@ def fragment(document: Document) -> str:
     cautions = "".join(f"<p><strong>Caution:</strong> {escape(c)}</p>" for c in document.cautions)
     answer = f"<p><strong>{escape(document.answer)}</strong></p>"
     if document.assumed:
-        answer += f"<p>Assumed: {escape(document.assumed)}</p>"
+        answer += f"<p>{ASSUMED}</p>{_part(Notes(document.assumed))}"
     sections = "".join(_folded(section) for section in document.sections)
     return f"<div>{cautions}{answer}{sections}</div>"
 

@@ -29,6 +29,7 @@ from mialeak.auditing._checks import (
 )
 from mialeak.auditing._copies import check_resampled, refuse_copies, refuse_repeats
 from mialeak.auditing._documents import (
+    OF_RUNS,
     audit_columns,
     audit_document,
     audit_panels,
@@ -242,6 +243,7 @@ class AuditResult(Report):
             "claimed_epsilon": self.claimed_epsilon,
             "verdict": self.verdict,
             "kind": self.kind,
+            "assumed": list(OF_RUNS),
         }
 
     def reach(self) -> str:

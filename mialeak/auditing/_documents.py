@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from mialeak.auditing._stream import AuditStream
 
 __all__ = [
-    "PUT_IN_ONCE",
+    "OF_CANARIES",
+    "OF_MODELS",
+    "OF_RUNS",
     "audit_columns",
     "audit_document",
     "audit_panels",
@@ -41,21 +43,17 @@ _NEVER_ABSENCE = "An audit proves leakage, never its absence: a stronger attack 
 _COMPARED = (
     "In: runs on data with the target. Out: runs on data without it. The bounds hold for whatever "
     "neighbouring data these runs were made on, and for no other.",
-    "All scores must be independent, and the direction in which they speak for members must have "
-    "been decided before they were seen.",
+    "The direction in which scores speak for members must have been decided before they were seen.",
     _NEVER_ABSENCE,
 )
 _COMPARED_ONE_RUN = (
     "Each canary was put in the data or left out by a fair coin of its own: the bound is on "
     "differential privacy of adding or removing a row.",
-    "The scores depend on these coins through this one run alone: scores of several models, each "
-    "calibrated on the others, do not.",
     _NEVER_ABSENCE,
 )
 _COMPARED_SHADOW = (
     "Each example was put in the data of each model or left out by a fair coin, or into half of "
     "the models at random: the bounds are on differential privacy of adding or removing it.",
-    "A score depends on outputs of models and on no coin of its example: LiRA's own scores do.",
     _NEVER_ABSENCE,
 )
 _COMPARED_STREAM = (
@@ -65,14 +63,27 @@ _COMPARED_STREAM = (
     _NEVER_ABSENCE,
 )
 
-_CANARY_COINS = (
-    "Each canary must have been put in or left out by a coin of its own, as training and test "
-    "rows of a model are not. The scores may depend on these coins through the run only."
+#: What the bounds of an audit take for granted, by what was audited.
+OF_RUNS = (
+    "Each score is of a run of its own, all with the same settings: if several scores are of one "
+    "run, keep one of them. Scores of members and non-members of one model are not of separate "
+    "runs.",
+    "The target was in the data of all runs of the first scores and of none of the others, and "
+    "nothing else differs between them.",
 )
-#: What the bound on the epsilon of a row takes for granted.
-PUT_IN_ONCE = (
+OF_CANARIES = (
+    "Each canary was put in or left out by a coin of its own, as training and test rows of a model "
+    "are not.",
+    "All scores are of one training, and depend on the coins through it only. Scores that are "
+    "fitted to other models, as those of LiRA, do not.",
     "Each canary is one row. If a canary was put in k times, the bound is that of a group of k "
-    "rows: divide epsilon by k for a row (at delta = 0)."
+    "rows: divide epsilon by k for a row (at delta = 0).",
+)
+OF_MODELS = (
+    "A coin put each example in the data of each model or left it out; or each example was in half "
+    "of the models, chosen at random.",
+    "A score depends on the outputs of models only. Scores that are fitted to the other models, as "
+    "those of LiRA, depend on the coins of their example as well.",
 )
 _REVERSED = (
     "The scores point the other way: the area under their curve lies below 1/2 beyond its interval."
@@ -220,8 +231,7 @@ def audit_document(result: AuditResult) -> Document:
         [
             f"In Gaussian differential privacy mu is at least {at_most(result.mu_lower)}, with the "
             "same confidence.",
-            f"{result.n_in:,} scores in and {result.n_out:,} out; they must be independent, as "
-            "those of separate runs are. Those of members and non-members of one model are not.",
+            f"{result.n_in:,} scores in and {result.n_out:,} out.",
             f"{reach_sentence(result).capitalize()}.",
             *_direction(result.auc),
         ]
@@ -233,7 +243,7 @@ def audit_document(result: AuditResult) -> Document:
     ]
     runs = f"the scores are those of {result.n_in + result.n_out:,} separate runs"
     lead = _lead(result.epsilon_lower, result.confidence, runs, delta=result.delta)
-    return Document(lead, sections, compared=_COMPARED, cautions=result._cautions)
+    return Document(lead, sections, compared=_COMPARED, cautions=result._cautions, assumed=OF_RUNS)
 
 
 def _direction(area: Interval) -> list[str]:
@@ -275,7 +285,6 @@ def one_run_document(result: OneRunResult) -> Document:
             f"Of {result.n_canaries:,} canaries {plus:,} were guessed in and {minus:,} out.",
             f"{result.correct:,} of these guesses are right.",
             *([_BELOW_CHANCE] if 2 * result.correct < plus + minus else []),
-            _CANARY_COINS,
             f"{reach_sentence(result).capitalize()}.",
         ]
     )
@@ -287,7 +296,7 @@ def one_run_document(result: OneRunResult) -> Document:
         sections,
         compared=_COMPARED_ONE_RUN,
         cautions=result._cautions,
-        assumed=PUT_IN_ONCE,
+        assumed=OF_CANARIES,
     )
 
 
@@ -324,7 +333,7 @@ def shadow_document(result: ShadowAudit) -> Document:
         Section("The examples", [notes]),
         Section("Those with the largest bounds", [Table(header, rows, left=0)]),
     ]
-    return Document(lead, sections, compared=_COMPARED_SHADOW)
+    return Document(lead, sections, compared=_COMPARED_SHADOW, assumed=OF_MODELS)
 
 
 def shadow_panel(result: ShadowAudit) -> Panel:
@@ -361,7 +370,6 @@ def stream_document(stream: AuditStream, run: OneRunResult | None = None) -> Doc
     notes = [
         f"{stream.n_canaries:,} canaries, in the order {'of the files' if run else 'they came'}. "
         f"After {stream.n_proved:,} no more was proved.",
-        _CANARY_COINS,
     ]
     if run is not None and below:
         total = sum(run.guesses)
@@ -371,5 +379,5 @@ def stream_document(stream: AuditStream, run: OneRunResult | None = None) -> Doc
     cautions = run._cautions if run is not None else []
     sections = [Section("The canaries", [Notes(notes)])]
     return Document(
-        lead, sections, compared=_COMPARED_STREAM, cautions=cautions, assumed=PUT_IN_ONCE
+        lead, sections, compared=_COMPARED_STREAM, cautions=cautions, assumed=OF_CANARIES
     )

@@ -28,7 +28,7 @@ from mialeak.auditing._checks import (
 )
 from mialeak.auditing._copies import check_resampled, refuse_repeats
 from mialeak.auditing._documents import (
-    PUT_IN_ONCE,
+    OF_CANARIES,
     cautions_of,
     claim_sentence,
     one_run_document,
@@ -157,7 +157,7 @@ class OneRunResult(Report):
             "claimed_epsilon": self.claimed_epsilon,
             "verdict": self.verdict,
             "kind": self.kind,
-            "assumed": PUT_IN_ONCE,
+            "assumed": list(OF_CANARIES),
             **({} if self.p_value is None else {"p_value": self.p_value}),
         }
 

@@ -13,7 +13,7 @@ from mialeak._report.document import Document
 from mialeak._report.report import Panel, Report, bound_panel
 from mialeak._results import Kind, as_confidence
 from mialeak.auditing._checks import as_delta, refuse_other_order
-from mialeak.auditing._documents import PUT_IN_ONCE, stream_document
+from mialeak.auditing._documents import OF_CANARIES, stream_document
 
 if TYPE_CHECKING:
     from mialeak.auditing._one_run import OneRunResult
@@ -156,7 +156,7 @@ class AuditStream(Report):
             "n_proved": self.n_proved,
             "confidence": self.confidence,
             "kind": self.kind,
-            "assumed": PUT_IN_ONCE,
+            "assumed": list(OF_CANARIES),
         }
 
     def document(self, *, run: OneRunResult | None = None) -> Document:

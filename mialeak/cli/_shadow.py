@@ -58,10 +58,11 @@ def run_shadow(options: argparse.Namespace) -> int:
     content = result.to_dict()
     for name in ("proved", "discoveries"):
         content[name] = np.flatnonzero(content[name]).tolist()
-    content["cautions"] = cautions
+    document = replace(result.document(), cautions=cautions)
+    content |= {"assumed": list(document.assumed), "cautions": cautions}
     return give_audit(
         options,
-        replace(result.document(), cautions=cautions),
+        document,
         schema="mialeak.shadow/1",
         content=content,
         panels=result.panels(),

@@ -361,20 +361,20 @@ def _document(content: dict[str, Any], options: argparse.Namespace) -> Document:
     return Document(answer, sections, assumed=content["assumed"])
 
 
-def _assumed(options: argparse.Namespace) -> str:
+def _assumed(options: argparse.Namespace) -> list[str]:
     """How samples are drawn; empty for a claim and a release of all rows."""
     sampled = options.rate != 1.0 or options.parts
     if not sampled:
-        return "The noise of each release is drawn anew." if options.steps > 1 else ""
+        return ["The noise of each release is drawn anew."] if options.steps > 1 else []
     if options.worlds == WORLDS[0]:
-        return "Each step draws a batch of the same size, by chance and anew."
+        return ["Each step draws a batch of the same size, by chance and anew."]
     if options.worlds == WORLDS[1]:
-        return (
+        return [
             "Each step draws every row by itself with this probability (Poisson sampling). A "
             "training on batches of shuffled data, each row once an epoch, may leak several times "
             "as much."
-        )
-    return "Each release draws its rows anew, by chance."
+        ]
+    return ["Each release draws its rows anew, by chance."]
 
 
 def _notes(content: dict[str, Any], options: argparse.Namespace) -> list[str]:

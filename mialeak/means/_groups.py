@@ -219,8 +219,8 @@ class GroupedMeanReport(Report):
         )
 
     @property
-    def assumed(self) -> str:
-        """What the answer takes for granted, with the cure for a table that is otherwise."""
+    def assumed(self) -> tuple[str, ...]:
+        """What the answer takes for granted, each with the cure for a table that differs."""
         return self.reports[self.riskiest].assumed
 
     @property
@@ -278,7 +278,7 @@ class GroupedMeanReport(Report):
             ],
             "highest": self.highest,
             "riskiest": self.rows(top),
-            "assumed": self.assumed,
+            "assumed": list(self.assumed),
             "caveats": self.caveats,
         }
 

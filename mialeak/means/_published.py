@@ -264,13 +264,18 @@ class PublishedReport(MeanReport):
         return (*self._release.cautions, *self._reference.cautions(self._release))
 
     @property
-    def assumed(self) -> str:
+    def assumed(self) -> tuple[str, ...]:
         """What the answer takes for granted of the targets, the release and the panel."""
-        who = "Each target is a different person."
+        drawn = "The people of the panel are of the same population, and none is in the release."
         if self.panel is None:
-            return f"{who} The release is of one population, which its own frequencies describe."
+            drawn = (
+                "The release is of one population, which its own frequencies describe. If a sample "
+                "of the population is known: option panel."
+            )
         return (
-            f"{who} The people of the panel are of the same population, and none is in the release."
+            "Each target is a different person.",
+            drawn,
+            "No other numbers about these people are published.",
         )
 
     @cached_property

@@ -372,8 +372,8 @@ class MeanReport(Report):
         return [*self._lone_alleles, *warned(self, self._release, self._known)]
 
     @property
-    def assumed(self) -> str:
-        """What the answer takes for granted, with the cure for a table that is otherwise."""
+    def assumed(self) -> tuple[str, ...]:
+        """What the answer takes for granted, each with the cure for a table that differs."""
         return assumed(self)
 
     @cached_property
@@ -484,7 +484,7 @@ class MeanReport(Report):
             "noise_needed": self.noise_needed(leakage),
             "sites_within": self.sites_within(leakage),
             "riskiest": riskiest,
-            "assumed": self.assumed,
+            "assumed": list(self.assumed),
             "caveats": list(self.caveats),
             "exact": self.exact_rows(top).to_dict() if self.exact else None,
         }

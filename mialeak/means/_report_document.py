@@ -60,20 +60,24 @@ def document(
     return Document(_answer(report), sections, report.cautions, assumed=report.assumed)
 
 
-def assumed(report: MeanReport) -> str:
-    """What the answer takes for granted: that rows are people, and how a sample was drawn."""
-    who = (
-        "Each row is a different person, and no number is a code. If persons have several rows, "
-        "pass one row for each, such as the mean of their rows. Name columns that hold codes of "
-        "categories (option categories) and codes of missing values (option missing)."
+def assumed(report: MeanReport) -> tuple[str, ...]:
+    """What the answer takes for granted: that rows are people, how they were drawn, what is out."""
+    drawn = (
+        "Everyone in a large population was equally likely to be among the rows. If the population "
+        "is a register: option population. If a sample states it: option panel."
     )
     if report.has_register:
-        return f"{who} Everyone in the register was equally likely to be among the rows."
-    if report.panel is not None:
-        return (
-            f"{who} The people of the panel are of the same population, and none is in the table."
-        )
-    return who
+        drawn = "Everyone in the register was equally likely to be among the rows."
+    elif report.panel is not None:
+        drawn = "The people of the panel are of the same population, and none is in the table."
+    return (
+        "Each row is a different person. If persons have several rows, pass one row for each, such "
+        "as the mean of their rows.",
+        "Each number is a measurement or a count. If a column holds codes of categories: option "
+        "categories. If a code marks a missing value: option missing.",
+        drawn,
+        "No other numbers about these people are published. Otherwise: mialeak release.",
+    )
 
 
 def _answer(report: MeanReport) -> str:

@@ -17,13 +17,22 @@ if TYPE_CHECKING:
     from mialeak.releases._hidden_counts import Recovered
     from mialeak.releases._report import OutputCost, ReleaseReport
 
-__all__ = ["ASSUMED", "document", "panels"]
+__all__ = ["assumed", "document", "panels"]
 
-#: What the answer takes for granted.
-ASSUMED = (
-    "Each row of the people is a different person, and these are all the outputs about them, "
-    "earlier ones included."
-)
+
+def assumed(report: ReleaseReport) -> tuple[str, ...]:
+    """What the answer takes for granted: who is counted, how they were drawn, what is published."""
+    drawn = (
+        "Everyone in a large population was equally likely to be among the people. If the "
+        "population is a register: option population."
+    )
+    if report.joint is None:
+        drawn = "Everyone in the population that was given was equally likely to be among them."
+    return (
+        "Each row of the people is a different person.",
+        drawn,
+        "These are all the outputs about them, earlier ones included.",
+    )
 
 
 def document(
@@ -39,7 +48,7 @@ def document(
         sections.append(_contributions(contributions))
     if top:
         sections.append(_riskiest(report, top, show_rows))
-    return Document(_answer(report), sections, report.cautions, assumed=ASSUMED)
+    return Document(_answer(report), sections, report.cautions, assumed=assumed(report))
 
 
 def _span(leakage: ReleaseLeakage) -> str:

@@ -22,7 +22,7 @@ from mialeak.releases._accounts import (
 from mialeak.releases._analysis import Analysis
 from mialeak.releases._cautions import cautions_of_release
 from mialeak.releases._design import MOST_ROWS
-from mialeak.releases._document import ASSUMED, document, panels
+from mialeak.releases._document import assumed, document, panels
 from mialeak.releases._explanations import Determined, determined_groups
 from mialeak.releases._hidden_counts import HiddenCounts, Recovered, recovered_cells
 from mialeak.releases._people import Column
@@ -294,7 +294,7 @@ class ReleaseReport(Report):
             "determined": [each.to_dict() for each in self.determined],
             "recovered": [each.to_dict() for each in self.recovered],
             "riskiest": rows,
-            "assumed": ASSUMED,
+            "assumed": list(assumed(self)),
             "caveats": list(self.caveats),
         }
 

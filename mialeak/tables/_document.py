@@ -51,43 +51,57 @@ def document(report: TableReport, *, leakage: float, top: int, show_rows: bool) 
     return Document(_answer(report), sections, report.cautions)
 
 
-def assumed(report: TableReport) -> str:
-    """What the answer takes for granted: who is counted, and how a sample was drawn."""
-    if report.persons is not None:
-        who = (
-            f"Rows with the same value of {printable(report.persons.column)} are those of one "
-            "person."
-        )
-    elif report.counts is not None:
-        who = (
-            f"Column {printable(report.counts)} counts people, and nobody is counted in two rows. "
-            "If years, sites or questions repeat people, keep the rows of one of them; if rows are "
-            "sums of others, name the value that marks them (option total)."
-        )
-    else:
-        who = (
-            "Each row is a different person. If persons have several rows, name the column that "
-            "identifies the person (option person); if the rows are counted already, name the "
-            "column of the counts (option counts); if a value marks a missing one, name it (option "
-            "missing)."
-        )
+def assumed(report: TableReport) -> tuple[str, ...]:
+    """What the answer takes for granted: who is counted, how they were drawn, what is published."""
+    codes = (
+        "Values are categories as they are published, and none marks a missing value. Otherwise: "
+        "options recode, bin and missing."
+    )
+    if report.margins is not None and report.margins.independent:
+        codes = f"The columns of different margins are independent of one another. {codes}"
+    alone = "No other numbers about these people are published. Otherwise: mialeak release."
     if report.secret is not None:
         column = printable(report.secret.column)
-        who += f" The published table is by the secret column {column} too."
-    if report.margins is not None and report.margins.independent:
-        return f"{who} The columns of different margins are independent of one another."
-    drawn = "was equally likely to be in the table, and drawn alone, not with a household or class."
-    if report.population is None and report.people is None:
-        if report.n >= report.rows:
-            return who
+        alone = f"The published table is by the secret column {column} too. {alone}"
+    return _people(report), _drawn(report), codes, alone
+
+
+def _people(report: TableReport) -> str:
+    """Who is counted."""
+    if report.persons is not None:
+        column = printable(report.persons.column)
+        return f"Rows with the same value of {column} are those of one person."
+    if report.counts is not None:
         return (
-            f"{who} The {report.n:,} rows are drawn anew from an endless population; if they are "
-            "drawn from the people of the table, pass it as the register too (option population)."
+            f"Column {printable(report.counts)} counts people, and nobody is counted in two rows. "
+            "If years, sites or questions repeat people, keep the rows of one of them; if rows are "
+            "sums of others, name the value that marks them: option total."
         )
-    if report.population is None:
-        return f"{who} Each of the {report.people:,} people {drawn}"
-    each = "In each stratum everyone" if report.population.strata else "Everyone"
-    return f"{who} {each} in the register {drawn}"
+    return (
+        "Each row is a different person. If persons have several rows: option person. If the rows "
+        "are counted already: option counts."
+    )
+
+
+def _drawn(report: TableReport) -> str:
+    """How the people came into the table."""
+    alone = "and drawn alone, not with a household or class"
+    if report.population is not None:
+        each = "In each stratum everyone" if report.population.strata else "Everyone"
+        return f"{each} in the register was equally likely to be in the table, {alone}."
+    if report.people is not None:
+        return (
+            f"Each of the {report.people:,} people was equally likely to be in the table, {alone}."
+        )
+    if report.n < report.rows:
+        return (
+            f"The {report.n:,} rows are drawn anew from an endless population; if they are drawn "
+            "from the people of the table, pass it as the register too: option population."
+        )
+    return (
+        f"Everyone in a large population was equally likely to be in the table, {alone}. If the "
+        "population is a register, or the chances differ: options population and strata."
+    )
 
 
 def _answer(report: TableReport) -> str:

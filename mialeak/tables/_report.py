@@ -279,8 +279,8 @@ class TableReport(Report):
         )
 
     @property
-    def assumed(self) -> str:
-        """What the answer takes for granted, with the argument for a table that is otherwise."""
+    def assumed(self) -> tuple[str, ...]:
+        """What the answer takes for granted, each with the argument for a table that differs."""
         return assumed(self)
 
     @property
@@ -403,7 +403,7 @@ class TableReport(Report):
             "columns_stripped": [str(name) for name in self.columns_stripped],
             "estimate": self.estimate.to_dict(),
             "plug_in": self.plug_in,
-            "assumed": self.assumed,
+            "assumed": list(self.assumed),
             "caveats": list(self.caveats),
             "n_cells": self.n_cells,
             "n_unique": self.n_unique,
