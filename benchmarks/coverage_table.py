@@ -19,8 +19,8 @@ of simulated audits for each line. Randomised response has only two different sc
 are tied. For the Gaussian mechanism, epsilon is the epsilon at delta = 1e-5.
 
 The column "oracle" has a bound for comparison, which is computed from the Clopper-Pearson bounds of
-the power and of the false-positive rate at one fixed threshold. This threshold is the one with the
-largest mean bound, which is unknown in practice. "audit, calibrated" is the function `audit` with
+the power and of the false-positive rate at one fixed threshold. Of all thresholds this one has
+the largest mean bound; in practice it is unknown. "audit, calibrated" is the function `audit` with
 `method="calibrated"`; "audit, simultaneous" is `audit` with `method="simultaneous"`.
 
 """
