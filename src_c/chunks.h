@@ -143,8 +143,10 @@ INLINE int majority(size_t size, size_t count) { return 4 * size > 3 * count; }
 NOINLINE void run_methods(size_t count, members *of, const method *methods,
                           double *const *columns) {
     size_t size[MAX_METHODS], total = 0;
-    for (int number = 0; number < MAX_METHODS; number++)
-        total += size[number] = methods[number].run ? count_members(&of[number], count) : 0;
+    for (int number = 0; number < MAX_METHODS; number++) {
+        int is_left = methods[number].run && total < count;
+        total += size[number] = is_left ? count_members(&of[number], count) : 0;
+    }
     for (int number = 0; total == count && number < MAX_METHODS; number++)
         if (size[number] == count || (methods[number].safe_everywhere && majority(size[number], count))) {
             methods[number].run(whole_lanes(count), columns);

@@ -29,7 +29,12 @@ INLINE void leakage_chunk(size_t size, double gamma, double (*columns)[CHUNK]) {
         mad_chunk(size, columns[0], columns[1], columns[2]);
         return;
     }
-    double tails[MAX_COLUMNS][CHUNK];
+    double work[MAX_COLUMNS][CHUNK], *tails[MAX_COLUMNS];
+    for (int j = 0; j < MAX_COLUMNS; j++)
+        tails[j] = work[j];
+    tails[TAIL_N] = columns[0];
+    tails[TAIL_P] = columns[1];
+    tails[TAIL_FIRST] = columns[2];
     members of[MAX_METHODS];
     double factor = gamma < GAMMA_TOP ? gamma : GAMMA_TOP;
     for (size_t i = 0; i < size; i += MIAL_LANES) {
@@ -45,8 +50,7 @@ INLINE void leakage_chunk(size_t size, double gamma, double (*columns)[CHUNK]) {
         vd distance = (gamma - 1.0) * mean.high;
         tail_prepare(tails, of, i, n, p, c, distance, lt(all(1.0), all(0.0)));
     }
-    tail_run(size, of, tails);
-    memcpy(columns[2], tails[TAIL_FIRST], sizeof columns[2]);
+    run_methods(size, of, TAIL_METHODS, tails);
 }
 
 /* Fills columns 0 and 1 with n and p/total; returns the index of the first p/total outside [0, 1],

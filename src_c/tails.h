@@ -215,14 +215,28 @@ static const method TAIL_METHODS[MAX_METHODS] = {
  * Given n, p (in the domain), c as a pair and distance = c - n p for the elements from `i` on, writes the input columns and adds each element to its method.  Elements whose smaller
  * side is 0, and `done` lanes, need no method: their output columns are written here.
  */
-INLINE void tail_prepare(double (*columns)[CHUNK], members *of, size_t i, vd n, vd p, pair c,
+INLINE void tail_prepare(double *const *columns, members *of, size_t i, vd n, vd p, pair c,
                          vd distance, vi done) {
     vi upper = le(all(0.0), distance), negative = lt(c.high, all(0.0)) & ~upper;
+    vd mean = n * p;
+    /* 0 < c < 1 above a small mean: what follows writes the same for these lanes, in more steps. */
+    vi rare = upper & ~done & lt(all(0.0), c.high) & lt(c.high, all(1.0));
+    rare = rare & lt(all(0.0), mean) & lt(mean, all(MISSING_END));
+    if (!any(~rare)) {
+        enlist(&of[TAIL_UPPER_FIRST], i, rare);
+        for (int other = TAIL_LOWER_FIRST; other <= TAIL_SMALL; other++)
+            enlist(&of[other], i, ~rare);
+        store(columns[TAIL_N] + i, n);
+        store(columns[TAIL_P] + i, p);
+        store(columns[TAIL_J] + i, all(0.0));
+        store(columns[TAIL_SHARE] + i, (1.0 - c.high) - c.low);
+        store(columns[TAIL_DISTANCE] + i, distance);
+        return;
+    }
     vd bounded = vmax(vmin(c.high, n), all(0.0));
     vd j = floor_positive(bounded);
     j = pick(eq(j, c.high) & lt(c.low, all(0.0)), j - 1.0, j);
     vi zero = eq(j, all(0.0)) & ~negative;
-    vd mean = n * p;
     vi small = le(n, all(TAIL_SMALL_COUNT)) & ~(zero & lt(mean, all(MISSING_END)));
     vi outside = negative | (upper & le(n, c.high) & le(all(0.0), c.low + (c.high - n)));
     outside = outside | eq(mean, all(0.0)) | (lt(mean, all(TAIL_UNDERFLOW)) & ~zero);
@@ -242,16 +256,9 @@ INLINE void tail_prepare(double (*columns)[CHUNK], members *of, size_t i, vd n, 
     store(columns[TAIL_ABOVE] + i, pick(upper, all(0.0), all(1.0)));
 }
 
-INLINE void tail_run(size_t count, members *of, double (*columns)[CHUNK]) {
-    double *lines[MAX_COLUMNS];
-    for (int j = 0; j < MAX_COLUMNS; j++)
-        lines[j] = columns[j];
-    run_methods(count, of, TAIL_METHODS, lines);
-}
-
 enum tail_result { TAIL_EXCESS, TAIL_SHORTFALL, TAIL_SF };
 
-INLINE vd tail_result_of(enum tail_result wanted, double (*columns)[CHUNK], size_t i) {
+INLINE vd tail_result_of(enum tail_result wanted, double *const *columns, size_t i) {
     vd distance = load(columns[TAIL_DISTANCE] + i), first = load(columns[TAIL_FIRST] + i);
     vi upper = le(all(0.0), distance);
     switch (wanted) {
@@ -266,7 +273,9 @@ INLINE vd tail_result_of(enum tail_result wanted, double (*columns)[CHUNK], size
 
 INLINE size_t tail_ufunc(enum tail_result wanted, size_t count, const double *const *inputs,
                          double *out) {
-    double columns[MAX_COLUMNS][CHUNK], raw[3][CHUNK];
+    double work[MAX_COLUMNS][CHUNK], raw[3][CHUNK], *columns[MAX_COLUMNS];
+    for (int j = 0; j < MAX_COLUMNS; j++)
+        columns[j] = work[j];
     members of[MAX_METHODS];
     size_t invalid = 0;
     for (size_t start = 0; start < count; start += CHUNK) {
@@ -288,7 +297,7 @@ INLINE size_t tail_ufunc(enum tail_result wanted, size_t count, const double *co
             tail_prepare(columns, of, i, n, p, (pair){c, all(0.0)}, distance.high, done);
             store(raw[0] + i, pick(done, all((double)NAN), all(0.0)));
         }
-        tail_run(size, of, columns);
+        run_methods(size, of, TAIL_METHODS, columns);
         for (size_t i = 0; i < size; i += MIAL_LANES) {
             vd nan_or_zero = load(raw[0] + i);
             vd value = tail_result_of(wanted, columns, i);
