@@ -8,7 +8,8 @@ from wrong_inputs import Shell, csv
 
 #: Different scores in no order; runs of three scores each, and scores that are alike in a run.
 MANY = [0.01 * (k * 37 % 61) + 0.001 * (k * k % 7) for k in range(60)]
-RUNS = [k // 3 for k in random.Random(5).sample(range(60), 60)]
+ORDER = random.Random(5).sample(range(60), 60)
+RUNS = [k // 3 for k in ORDER]
 ALIKE = [
     [run + 0.3 * (k**power % 11) + 0.001 * k for k, run in enumerate(RUNS)] for power in (2, 3)
 ]
@@ -132,6 +133,19 @@ TRAININGS = [
             ),
             ("of other rows", "id", "id", range(5, 65), ["m.csv must have the rows of s.csv; 5"]),
         )
+    ),
+    Shell(
+        "pairs of a member and another, in random order",
+        "audit c.csv --one-run --member member --score score --max-epsilon 1",
+        ["c.csv must have a coin for each canary; each of the 30 values of 'pair'", "the first"],
+        {
+            "c.csv": csv(
+                ["pair", "member", "score"],
+                [k // 2 for k in ORDER],
+                [(k + k // 2 % 5 // 2) % 2 for k in ORDER],
+                MANY,
+            )
+        },
     ),
     Shell(
         "rows of training and test data beside the canaries",

@@ -283,6 +283,13 @@ def _refuse_others(path: str, each: Beside, coins: npt.NDArray[np.intp]) -> None
                 f"{path} must hold canaries alone; {each.name!r} is {listed} in {others:,} of its "
                 f"{size:,} rows. Leave these rows out: no coin put them in"
             )
+    is_paired = each.kinds >= _REPEATS and (np.bincount(each.codes) == 2).all()
+    if is_paired and (np.bincount(each.codes, coins) == 1).all():
+        raise ValueError(
+            f"{path} must have a coin for each canary; each of the {each.kinds} values of "
+            f"{each.name!r} has a member and another. One coin decided for both: keep one row "
+            "of each, chosen before flags and scores are seen, such as the first"
+        )
     if not is_place(each.name) or each.kinds < max(size, 2 * _REPEATS):
         return
     sides = np.diff(coins[np.argsort(each.codes, kind="stable")])
