@@ -166,7 +166,7 @@ def test_an_array_is_called_as_its_file(capsys, tmp_path):
         np.save(tmp_path / f"{name}.npy", scores)
     paths = [str(tmp_path / f"{name}.npy") for name in ("loss", "out")]
     message = refused(capsys, *paths, "--max-epsilon", "1")
-    assert message.startswith(f"{paths[0]} has scores called 'loss', of which small values")
+    assert message.startswith(f"{paths[0]} must be larger for members; it has scores called 'loss'")
     assert main(["audit", *paths, "--max-epsilon", "1", "--lower-is-member"]) == 0
 
 

@@ -222,22 +222,117 @@ def test_rows_that_are_no_canaries_are_refused_by_another_column(capsys, tmp_pat
         assert words in capsys.readouterr().err
 
 
-@pytest.mark.parametrize(
-    ("name", "repeats"), [("run_id", 4), ("seed", 4), ("batch", 4), ("run_id", 1), ("seed", 80)]
-)
-def test_several_rows_of_a_run_have_a_caution(capsys, tmp_path, name, repeats):
-    """All rows of a file may be of one seed."""
+def write_worlds(folder, columns, sizes=(80, 80)):
+    """Two files of scores of separate runs beside other columns, in random order."""
     rng = np.random.default_rng(11)
-    for world in range(2):
-        lines = [f"{k // repeats},{s}" for k, s in enumerate(rng.normal(world, size=80))]
-        lines = [lines[k] for k in rng.permutation(80)]
-        (tmp_path / f"{world}.csv").write_text("\n".join([f"{name},score", *lines]) + "\n")
-    paths = [str(tmp_path / f"{world}.csv") for world in (1, 0)]
+    paths = []
+    for world, size in enumerate(sizes):
+        names, rows = [*columns, "score"], rng.normal(1.0 - world, size=size)
+        lines = [
+            ",".join(str(each(k, world, s)) for each in columns.values()) + f",{s}"
+            for k, s in enumerate(rows)
+        ]
+        lines = [lines[k] for k in rng.permutation(size)]
+        paths.append(str(folder / f"{world}.csv"))
+        (folder / f"{world}.csv").write_text("\n".join([",".join(names), *lines]) + "\n")
+    return paths
+
+
+def test_columns_beside_scores_of_separate_runs_are_taken(capsys, tmp_path):
+    """Runs that are numbered, hosts, one setting, noise of data sets of n and n + 1, outputs."""
+    columns = {
+        "run": lambda k, world, s: k,
+        "seed": lambda k, world, s: 7919 * k % 1009,
+        "uid": lambda k, world, s: f"{world}-{k}",
+        "batch": lambda k, world, s: k // 4,
+        "host": lambda k, world, s: f"node{k % 4}",
+        "date": lambda k, world, s: f"2026-11-{1 + k // 8:02}",
+        "noise_multiplier": lambda k, world, s: 1.1 + 0.001 * world,
+        "epsilon": lambda k, world, s: 2.0,
+        "lr": lambda k, world, s: f"{10.0 ** -(1 + k / 40):.3f}",  # a random search
+        "dataset": lambda k, world, s: ("full", "without")[world],
+        "checkpoint": lambda k, world, s: ("a/in.pt", "a/out.pt")[world],
+        "model": lambda k, world, s: "resnet18",
+        "decile": lambda k, world, s: int(np.floor(2.0 * s)),
+        "correct": lambda k, world, s: int(s > 0.3),
+    }
+    paths = write_worlds(tmp_path, columns)
     assert main(["audit", *paths, "--score", "score", "--json"]) == 0
-    cautions = json.loads(capsys.readouterr().out)["cautions"]
-    words = f"80 rows with 20 values of '{name}'"
-    assert len(cautions) == 2 * (repeats == 4 and name != "batch")
-    assert all(words in each for each in cautions)
+    assert not json.loads(capsys.readouterr().out)["cautions"]
+
+
+@pytest.mark.parametrize("opposed", [False, True])
+def test_pairs_that_rise_together_are_taken(capsys, tmp_path, opposed):
+    """Runs of one seed with the target and without: the bound is smaller than of other seeds."""
+    rng = np.random.default_rng(13)
+    shared = rng.normal(size=100)
+    for world in range(2):
+        scores = (-1.0) ** (world * opposed) * shared + 0.3 * rng.normal(size=100)
+        lines = [f"{1000 + k},{scores[k]}" for k in rng.permutation(100)]
+        (tmp_path / f"{world}.csv").write_text("\n".join(["seed,score", *lines]) + "\n")
+    paths = [str(tmp_path / f"{world}.csv") for world in range(2)]
+    assert main(["audit", *paths, "--score", "score"]) == opposed
+    assert ("100 scores of either have the same 'seed'" in capsys.readouterr().err) == opposed
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("kind", ["canary a", "canary b", "other canary"]),
+        ("type", ["mislabelled", "random"]),
+        ("dose", ["train", "test", "other"]),
+        ("model", ["m0", "m1", "m2"]),
+        ("model", ["a1b2c3d4", "0f9e8d7c"]),
+        ("epsilon", [f"{0.01 * k:.2f}" for k in range(150)]),
+        ("language", ["en", "fr", "de"]),
+    ],
+)
+def test_groups_of_canaries_of_one_run_are_taken(capsys, tmp_path, name, values):
+    rng = np.random.default_rng(14)
+    flags = rng.random(200) < 0.5
+    groups = rng.integers(0, len(values), 200)
+    rows = [f"{values[g]},{1 * f},{rng.normal(f)}" for g, f in zip(groups, flags, strict=True)]
+    (tmp_path / "c.csv").write_text("\n".join([f"{name},member,score", *rows]) + "\n")
+    line = ["audit", str(tmp_path / "c.csv"), "--one-run", "--member", "member", "--score", "score"]
+    assert main([*line, "--json"]) == 0
+    assert not json.loads(capsys.readouterr().out)["cautions"]
+
+
+@pytest.mark.parametrize("more", [[], ["--score", "score"], ["--member", "member"]])
+@pytest.mark.parametrize("kind", ["--one-run", "--stream"])
+def test_rows_of_two_files_are_matched_by_the_column_that_names_them(capsys, tmp_path, kind, more):
+    rng = np.random.default_rng(15)
+    member = (rng.random(80) < 0.5) * 1
+    scores = rng.normal(3.0 * member)
+    names = rng.permutation(1000)[:80]
+    files = {
+        "s": [f"{n},{s}" for n, s in zip(names, scores, strict=True)],
+        "m": [f"{m},{n}" for n, m in zip(names, member, strict=True)],
+        "both": [f"{s},{m}" for s, m in zip(scores, member, strict=True)],
+    }
+    files["m"] = [files["m"][k] for k in rng.permutation(80)]
+    heads = {"s": "id,score", "m": "member,id", "both": "score,member"}
+    for name, lines in files.items():
+        (tmp_path / f"{name}.csv").write_text("\n".join([heads[name], *lines]) + "\n")
+    first, second, both = (str(tmp_path / f"{name}.csv") for name in ("s", "m", "both"))
+    assert main(["audit", both, kind, "--member", "member", "--json"]) == 0
+    expected = json.loads(capsys.readouterr().out)["epsilon_lower"]
+    assert expected > 1.0
+    assert main(["audit", first, second, kind, *more, "--json"]) == 0
+    assert json.loads(capsys.readouterr().out)["epsilon_lower"] == expected
+    assert main(["audit", first, second, kind, *more]) == 0
+    words = " ".join(capsys.readouterr().out.split())
+    assert f"Rows of {first} and {second} are matched by 'id'." in words
+
+
+def test_arrays_of_settings_beside_those_of_canaries_are_no_columns(capsys, tmp_path):
+    rng = np.random.default_rng(16)
+    member = (rng.random(80) < 0.5) * 1
+    arrays = {"scores": rng.normal(3.0 * member), "member": member, "epsilon": 3.0}
+    np.savez(tmp_path / "run.npz", **arrays, weights=np.ones((3, 3)))
+    line = ["audit", str(tmp_path / "run.npz"), "--one-run", "--member", "member"]
+    assert main([*line, "--score", "scores"]) == 0
+    assert "Epsilon is at least" in capsys.readouterr().out
 
 
 def test_a_flag_that_is_missing_is_named(capsys, tmp_path):

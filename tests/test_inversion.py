@@ -152,3 +152,23 @@ def test_a_law_of_atoms_is_refused():
     law = SaddlePointInversion(lambda s: np.log(np.cosh(s)))
     with pytest.raises(ArithmeticError, match="log_moment must fall off along the line Re s = "):
         law.log_tails([0.5])
+
+
+def test_a_law_that_has_no_answer_is_not_tried_again():
+    """At any other point either: the first contours are those of all points."""
+    calls = []
+
+    def coin(s):
+        calls.append(s.size)
+        return np.log(0.5 + 0.5 * np.exp(s))
+
+    law = SaddlePointInversion(coin, most_nodes=256)
+    with pytest.raises(ArithmeticError, match="must fall off") as first:
+        law.log_tails(0.3)
+    assert sum(calls) > 200
+    calls.clear()
+    for ask in (law.log_tails, law.log_density, law.log_call):
+        with pytest.raises(ArithmeticError) as again:
+            ask(np.array([0.3, 0.7]))
+        assert str(again.value) == str(first.value)
+    assert sum(calls) < 20

@@ -89,3 +89,18 @@ def test_rank_pairs_take_one_example_in_half_of_the_models_and_not_several():
     assert alone.proved.all()
     with pytest.raises(ValueError, match="in half of the models"):
         quiet(scores, members, method="rank-pairs")
+
+
+@pytest.mark.parametrize(("leak", "proved"), [(1.5, 300), (0.0, 0)])
+def test_models_that_differ_in_level_are_centred_in_place_of_transposed(leak, proved):
+    """Half of the models are of another architecture, whose logits are 6 higher."""
+    rng = np.random.default_rng(131)
+    members = rng.random((64, 300)) < 0.5
+    scores = rng.normal(size=members.shape) + rng.normal(size=300) + leak * members
+    scores += np.repeat([0.0, 6.0], 32)[:, None]
+    with pytest.warns(UserWarning, match=r"differ in level .*: subtract the median of each row"):
+        assert shadow_audit(scores, members).at_least <= 0.8 * proved
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        centred = shadow_audit(scores - np.median(scores, axis=1, keepdims=True), members)
+    assert centred.at_least == proved

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from wrong_inputs import Shell, csv
+from wrong_trainings import TRAININGS
 
 UP = [0.1 * i + 0.03 * (i % 7) for i in range(20)]
 DOWN = [value - 0.5 for value in UP]
@@ -62,7 +63,7 @@ AUDITS = [
         Shell(
             f"a column called {name}, of a weak attack, without --lower-is-member",
             f"audit in.csv out.csv --max-epsilon 1{option}",
-            [f"in.csv has scores called {name!r}, of which {size} values", cure],
+            [f"it has scores called {name!r}, of which {size} values", cure],
             {"in.csv": csv([name], UP), "out.csv": csv([name], [*UP[1:], 1e-3])},
         )
         for name, option, size, cure in (
@@ -86,7 +87,7 @@ AUDITS = [
         Shell(
             f"a column called {name!r}, without --lower-is-member",
             "audit score.csv member.csv --one-run --max-epsilon 1",
-            [f"score.csv has scores called {name!r}, of which small", "Pass --lower-is-member"],
+            [f"it has scores called {name!r}, of which small", "Pass --lower-is-member"],
             {"score.csv": csv([name], UP), "member.csv": csv(["member"], [0, 1, 1, 0] * 5)},
         )
         for name in ("clean-sun-3 - loss", "canary/lossValue", "token_loss", "rmse_epoch_10")
@@ -212,7 +213,7 @@ AUDITS = [
         Shell(
             f"{first} beside {second}",
             f"audit {first} {second} --lower-is-member",
-            ["must be scores of separate runs; by their names", "pass --one-run"],
+            ["must be scores of separate runs; by their names", "add --one-run"],
             {first: csv(["loss"], DOWN), second: csv(["loss"], UP)},
         )
         for first, second in (
@@ -309,6 +310,7 @@ AUDITS = [
         ["both.csv must have one column", "pass --member COLUMN"],
         {"both.csv": csv(["score", "member"], UP, [0, 1] * 10)},
     ),
+    *TRAININGS,
     *(
         Shell(f"one file of losses and flags, {what}", f"audit both.csv{options}", words, BOTH)
         for what, options, words in (
@@ -317,7 +319,7 @@ AUDITS = [
             (
                 "the direction forgotten",
                 " --one-run --member member --score loss",
-                ["both.csv has scores called 'loss', of which small", "Pass --lower-is-member"],
+                ["it has scores called 'loss', of which small", "Pass --lower-is-member"],
             ),
             (
                 "two columns of scores",

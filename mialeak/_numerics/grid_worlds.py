@@ -25,7 +25,6 @@ from mialeak._numerics.loss_grids import (
     Grid,
     grid_of,
     interpolation_weights,
-    paid_beyond,
     sums_beyond,
 )
 from mialeak._numerics.losses import ComposedLoss
@@ -147,7 +146,7 @@ class GridWorlds:
             one = float(np.exp(grid.log_mass + weight * x) * max(paid, 0.0))
             return one, one, one
         near = grid.node(4 if sign > 0.0 else grid.upper.size - 5)
-        slack = grid.noise * paid_beyond(grid, weight, sign) + grid.missing
+        slack = grid.noise * (grid.paid_in if sign > 0.0 else grid.paid_out) + grid.missing
         scale = float(np.exp(grid.log_mass + weight * x))
         if (near - x) * sign > 0.0:  # all nodes are beyond the threshold
             y = grid.node(np.arange(grid.upper.size)) - x

@@ -12,7 +12,7 @@ from __future__ import annotations
 import heapq
 import itertools
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -28,7 +28,6 @@ __all__ = [
     "Grid",
     "grid_of",
     "interpolation_weights",
-    "paid_beyond",
     "sums_beyond",
 ]
 
@@ -72,6 +71,16 @@ class Grid:
 
     def node(self, place: Any) -> Any:
         return (self.first + place) * self.step
+
+    @cached_property
+    def paid_in(self) -> float:
+        """What the nodes above a threshold pay: the root of a sum of squares, see below."""
+        return _paid_beyond(self, 1.0 - self.theta, 1.0)
+
+    @cached_property
+    def paid_out(self) -> float:
+        """The same of the nodes below a threshold."""
+        return _paid_beyond(self, -self.theta, -1.0)
 
 
 def grid_of(loss: ComposedLoss, theta: float, size: int) -> Grid:
@@ -360,7 +369,7 @@ def sums_beyond(grid: Grid, masses: FloatArray, direction: str) -> FloatArray:
     return np.ascontiguousarray(beyond[::-1] if direction == "in" else beyond)
 
 
-def paid_beyond(grid: Grid, weight: float, sign: float) -> float:
+def _paid_beyond(grid: Grid, weight: float, sign: float) -> float:
     """Root of the sum of squares of what the nodes beyond a threshold pay, in units of the tilt."""
     y = grid.step * np.arange(1.0, min(grid.upper.size, _PAYING))
     paid = np.exp(weight * sign * y) * -np.expm1(-y)

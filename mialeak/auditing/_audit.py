@@ -16,6 +16,7 @@ from mialeak._numerics.rank_tests import GAUSSIAN, Curves, Pairs, indistinguisha
 from mialeak._report.document import Document
 from mialeak._report.report import Panel, Report
 from mialeak._results import Direction, Kind, as_confidence
+from mialeak._score_labels import refuse_indices, refuse_names
 from mialeak.auditing._calibrated import Shift, calibrated_bound, rank_sum_bound
 from mialeak.auditing._checks import (
     Verdict,
@@ -393,6 +394,7 @@ def audit(
     as_choice(direction, "direction", get_args(Direction))
     as_choice(method, "method", get_args(Method))
     rates = as_probability(fpr, "fpr").ravel().tolist()
+    refuse_names(higher_is_member, allow_reversed, in_scores=in_scores, out_scores=out_scores)
     refuse_matrices(in_scores, "in_scores")
     refuse_matrices(out_scores, "out_scores")
     order = Order.of(in_scores, out_scores, higher_is_member=higher_is_member, rng=rng)
@@ -400,6 +402,7 @@ def audit(
     refuse_copies(order)
     refuse_repeats(order)
     series = refuse_orders(in_scores, out_scores)
+    refuse_indices(in_scores, out_scores)
     if not allow_reversed:
         require_direction(order, higher_is_member=higher_is_member)
     copies = check_resampled(order)

@@ -329,7 +329,8 @@ def warn_of_columns_as_models(values: FloatArray) -> None:
     """Warn where rows differ as examples do, and columns are alike as models are.
 
     The share of the variance between rows, beyond what equal rows have, is compared with that
-    between columns: examples are harder or easier, for all models.
+    between columns: examples are harder or easier, for all models.  Where columns differ too, rows
+    are likely to be models that differ in level.
     """
     models, examples = values.shape
     if min(models, examples) < _LEAST_COLUMNS:
@@ -337,13 +338,24 @@ def warn_of_columns_as_models(values: FloatArray) -> None:
     spread = values.var()
     rows, columns = values.mean(axis=1).var(), values.mean(axis=0).var()
     by_row, by_column = rows - spread / examples, columns - spread / models
-    if by_row > 0.05 * spread and by_row > 5.0 * max(by_column, spread / models):
+    if not (by_row > 0.05 * spread and by_row > 5.0 * max(by_column, spread / models)):
+        return
+    level = "subtract the median of each row, which keeps the bounds valid and makes them larger"
+    turned = "pass both transposed: the bounds are otherwise those of no example"
+    if by_column > 0.05 * spread:
         warnings.warn(
-            f"the {models} rows of scores, which are models, differ from one another as examples "
-            f"do, and the {examples} columns are alike as models are. If columns are models, pass "
-            "both transposed: the bounds are otherwise those of no example",
+            f"the {models} rows of scores, which are models, differ in level by more than the "
+            f"{examples} columns, as those of several architectures do: {level}. But if columns "
+            f"are models, {turned}",
             stacklevel=4,
         )
+        return
+    warnings.warn(
+        f"the {models} rows of scores, which are models, differ from one another as examples "
+        f"do, and the {examples} columns are alike as models are. If columns are models, {turned}. "
+        f"If rows are models of several architectures or qualities, {level}",
+        stacklevel=4,
+    )
 
 
 def refuse_repeated_coins(flags: npt.NDArray[np.int64]) -> None:

@@ -16,6 +16,7 @@ from mialeak._numerics.order import IntArray, Order
 from mialeak._report.document import Document
 from mialeak._report.report import Panel, Report, bound_panel
 from mialeak._results import Kind, as_confidence
+from mialeak._score_labels import cautions_of_fits, name_of, refuse_names
 from mialeak.auditing._checks import (
     Verdict,
     as_claim,
@@ -301,11 +302,12 @@ def one_run_audit(
     >>> f"{result.epsilon_lower:.4f}"
     '4.1665'
     """
+    higher_is_member = as_flag(higher_is_member, "higher_is_member")
+    allow_reversed = as_flag(allow_reversed, "allow_reversed")
+    refuse_names(higher_is_member, allow_reversed, member=member, scores=scores)
     values, flags = canaries_of(scores, member)
     delta, level = as_delta(delta), as_confidence(confidence)
     claim = as_claim(claimed_epsilon, delta)
-    higher_is_member = as_flag(higher_is_member, "higher_is_member")
-    allow_reversed = as_flag(allow_reversed, "allow_reversed")
     choices = choices_of(guesses, values.size, delta, 1.0 - level)
     worlds = values[flags == 1], values[flags == 0]
     order = Order.of(*worlds, higher_is_member=higher_is_member, rng=0)
@@ -336,7 +338,7 @@ def one_run_audit(
         claimed_epsilon=claim,
         p_value=p_value,
         _members=int(below[size]),
-        _cautions=[*copies, *cautions_of(order)],
+        _cautions=[*copies, *cautions_of(order), *cautions_of_fits(name_of(scores))],
         _choices=choices,
         _right=counts,
     )

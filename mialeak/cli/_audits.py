@@ -126,7 +126,7 @@ def give_audit(
     **more: Any,
 ) -> int:
     """Write and print an audit: what all of them have in common."""
-    from mialeak._report.document import Notes
+    from mialeak._report.document import Notes, Section
 
     limits = None if limit is None else {"max_epsilon": limit, "over": over}
     sections = [
@@ -141,6 +141,8 @@ def give_audit(
         )
         for section in document.sections
     ]
+    if options.matched:
+        sections.append(Section("The files", [Notes([options.matched])]))
     return _output.give(
         options,
         replace(document, sections=sections),

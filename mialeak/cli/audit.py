@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from mialeak.cli import _options, _output
 from mialeak.cli._audits import cautioned, give_audit, run_stream
-from mialeak.cli._scores import cautions_of_fits, refuse_name, score_columns
+from mialeak.cli._scores import score_columns
 from mialeak.cli._shadow import run_shadow
 
 if TYPE_CHECKING:
@@ -88,7 +88,7 @@ def add_parser(commands: Any) -> None:
     add(
         "--member",
         metavar="COLUMN",
-        help="of --one-run and --stream: the column of IN that holds the flags, in place of OUT",
+        help="of --one-run and --stream: the column of flags, of IN in place of OUT, or of OUT",
     )
     add(
         "--score",
@@ -151,10 +151,10 @@ def run(options: argparse.Namespace) -> int:
     }
     #: Cautions of what the names of columns give away.
     options.noticed = []
+    #: By which column the rows of two files are matched, in words.
+    options.matched = ""
     if options.shadow:
-        options.noticed += cautions_of_fits(Path(options.inside).stem)
-        for is_second, path in enumerate((options.inside, options.outside)):
-            refuse_name(path, Path(path).stem, options, is_flags=bool(is_second))
+        _refuse_names_of_matrices(options)
         return run_shadow(options)
     scores = score_columns(options)
     if options.stream:
@@ -193,18 +193,31 @@ def run(options: argparse.Namespace) -> int:
     )
 
 
+def _refuse_names_of_matrices(options: argparse.Namespace) -> None:
+    """Refuse files of shadow models whose names contradict their use."""
+    from mialeak._score_labels import cautions_of_fits, refuse_flag_name, refuse_score_name
+
+    names = Path(options.inside).stem, Path(options.outside).stem
+    options.noticed += cautions_of_fits(names[0])
+    if not options.allow_reversed:
+        refuse_score_name(names[0], "scores", higher_is_member=not options.lower_is_member)
+    refuse_flag_name(names[1], "members")
+
+
 def _check_member(options: argparse.Namespace) -> None:
     """Flags come from a column of IN or from OUT, and go with canaries."""
+    is_one = options.inside == options.outside
     if options.member is None:
         if options.outside is None:
             raise ValueError(
                 "the following arguments are required: OUT, or --member COLUMN where IN holds "
                 "scores and flags"
             )
-        if options.score is not None and (options.one_run or options.stream or options.shadow):
+        is_run = options.one_run or options.stream
+        if options.score is not None and (options.shadow or (is_run and is_one)):
             raise ValueError("--score names a column beside that of --member; pass --member COLUMN")
         return
-    if options.outside is not None:
+    if options.outside is not None and (is_one or options.shadow):
         raise ValueError(f"--member names a column of {options.inside}; leave out OUT")
     if not (options.one_run or options.stream):
         raise ValueError(

@@ -48,13 +48,16 @@ def dp_leakage_bound(
     form: Form = "sharp",
     neighbours: Neighbours = "substitution",
 ) -> float | FloatArray:
-    """The largest leakage that (epsilon, delta)-differential privacy allows.
+    """The largest leakage that (epsilon, delta)-differential privacy of *one changed row* allows.
+
+    **An accountant's epsilon, as Opacus and TensorFlow Privacy state it, is one of adding or
+    removing a row: pass** ``neighbours="add or remove"``, **whose bound is larger**.  By default
+    the values of one row differ (substitution).
 
     Parameters
     ----------
     epsilon : array_like
-        At least 0; may be inf.  **An accountant's epsilon, as Opacus and TensorFlow Privacy state
-        it, is one of adding or removing a row**: see `neighbours`.
+        At least 0; may be inf.  Of which neighbours it is, `neighbours` states.
     delta : array_like
         In [0, 1].
     gamma : array_like

@@ -98,6 +98,8 @@ class SaddlePointInversion:
         self._windows, self._reach_of_base, self._omitted = windows, reach, omitted
         self._contours: list[Contour] = []
         self._known: dict[float, tuple[float, float, float]] = {}
+        #: Why the first two contours, which any x needs, have no answer.
+        self._refused: str | None = None
 
     @property
     def error(self) -> float:
@@ -250,9 +252,15 @@ class SaddlePointInversion:
             spread = self._local(0.0)[2]
             if not spread > 0.0:
                 self._refuse(0.0)
-            for direction in (-1, 1):
-                theta = self._next(0.0, direction, _START / spread)
-                contours.append(self._contour(theta))
+            if self._refused is not None:
+                raise ArithmeticError(self._refused)
+            try:
+                for direction in (-1, 1):
+                    theta = self._next(0.0, direction, _START / spread)
+                    contours.append(self._contour(theta))
+            except ArithmeticError as error:
+                self._refused = str(error)
+                raise
         for direction in (-1, 1):
             beyond = x
             while len(contours) < _MOST_CONTOURS:

@@ -1,0 +1,371 @@
+"""What the names of scores and flags of an audit, and of columns beside them, give away."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from scipy.special import fdtrc, ndtri
+
+from mialeak._arrays import FloatArray, invalid
+
+__all__ = [
+    "cautions_of_fits",
+    "is_called",
+    "is_count",
+    "is_hyperparameter",
+    "is_kind_of_training",
+    "is_place",
+    "name_of",
+    "names_canaries",
+    "names_identity",
+    "names_models",
+    "names_ratio",
+    "refuse_flag_name",
+    "refuse_indices",
+    "refuse_names",
+    "refuse_pairs",
+    "refuse_row_numbers",
+    "refuse_score_name",
+    "refuse_several_rows",
+    "refuse_world_names",
+]
+
+#: Words in names of columns: of scores that are small, or large, for members; of what turns a score
+#: round; of what compares it with another, so that its direction is not known.
+_SMALL = re.compile(
+    "(loss|losses|nlls?|b?ce|xe|xent|(cross|max)?entrop(y|ies)|logloss|nlog(lik|"
+    "likelihood|probs?|p)|surprisals?|brier|mse|rmse|mae|errors?|perplexit(y|ies)|ppl|bp[cb]|"
+    "pval|pvalues?)"
+)
+_LARGE = re.compile(
+    "(confidences?|(log)?(lik|likelihoods?|probs?|p)|probabilit(y|ies)|logits?|margins?|softmax)"
+)
+_NEGATED = re.compile("(neg|negative|negated|minus|inverse|inverted)")
+_COMPARED = re.compile(
+    "(relative|ref|reference|calibrated|diff|difference|delta|drop|reduction|decrease|gap|gain|rank)"
+)
+#: Words after which a loss is no loss, and those with which a probability is not that of members.
+_RATIOS, _NONMEMBERS = re.compile("(ratio|scores?)"), re.compile("(non|nonmembers?|not|out)")
+_COUNTS = re.compile("(steps?|index|idx|ids?|rows?|epochs?|iterations?|time|timestamp)")
+_DATES = re.compile("(dates?|datum|day)")
+_IDS = re.compile("(ids?|uid|idx|index)")
+_RANKS = re.compile("(ranks?|scores?|orders?|percentiles?)")
+#: Names of columns of classes, letters only, which a model predicts.
+_CLASSES = re.compile("(labels?|y|ytrue|ytest|groundtruth|class|classes|classlabel|targetlabel)")
+#: Words in names of columns of what an attack guessed.
+_GUESSES = re.compile("(predicted|predictions?|preds?|guess|guessed|guesses|decisions?)")
+#: Words in names of columns of canaries.
+_NAMES = re.compile("(canary|example|sample|record|ids?|uid|idx|index|prompt|text|name)")
+#: Words in names of scores that are fitted to the scores of other models; of those that may be so
+#: where a file has several models; and of columns of models.
+_FITTED, _RATIO = re.compile("(lira|rmia)"), re.compile("(llrs?|likelihoodratios?)")
+_MODELS = re.compile("(models?|modelids?|shadow|shadows|seeds?|runs?)")
+#: Words in names of files, or columns, that hold the rows of one model.
+_TRAINED = re.compile("(train|training|trainset|seen)")
+_TESTED = re.compile("(test|testing|testset|val|valid|validation|eval|heldout|holdout|unseen)")
+_OTHERS = re.compile(
+    "(is|was|in)?(nonmembers?|not(in)?(members?|train|training|data|seen|used)?|(left)?out|heldout|"
+    "holdout|test|excluded|removed|dropped|unseen|negatives?|controls?)(set|split|flag|mask)?"
+)
+#: Names of columns, letters only, of what a training is run with; and of its kind, in words.
+_HYPERPARAMETERS = re.compile(
+    "(dp|target)?(noisemultipliers?|noisescale|noisestd|sigmas?|epsilons?|eps)|"
+    "(base|initial)?(lr|learningrate)|(n|num|nb)?epochs?|(max|total|train|training|num|n)?steps|"
+    "checkpoint|(train)?batchsize|(l2|gradient|grad)?clip(ping)?(norm|bound)?|maxgradnorm|"
+    "(weight)?decay|momentum|dropout|optimi[sz]er|arch|architecture|(is|with|use)?(dp|dpsgd|private)"
+)
+_KINDS_OF_TRAINING = re.compile(
+    "model(type|kind|name)?|(train(ing)?)?data(set)?(name)?|config(uration)?s?|settings?|variants?|"
+    "methods?|algorithms?|algos?|defen[cs]es?|mechanisms?|arms?|conditions?|experiments?|exp"
+)
+#: Short words for members and for others, which are names of files.
+_MEM, _NON = re.compile("mem"), re.compile("non")
+#: Fewest rows of numbers that are taken for row numbers by their values alone.
+_ROWS = 20
+#: Rows beyond the values of a column by which it is one of several rows of a run.
+_REPEATS = 20
+#: Fewest values that have the same number of rows by design, whatever the column is called.
+_RUNS = 5
+#: Scores of a run are alike, or those of two worlds opposed, by chance with this probability.
+_CHANCE = 1e-6
+
+
+def words_of(name: str) -> list[str]:
+    """The words of a name in small letters, and those of two in turn."""
+    name = re.sub("(?i)(neg(?:ative)?)(?=loss|log)", r"\1_", name)  # of one word, negloss
+    words = [part.lower() for part in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)]
+    return words + [first + second for first, second in itertools.pairwise(words)]
+
+
+def is_called(name: str, kind: re.Pattern[str]) -> bool:
+    """Whether a word of the name, or two in turn, are of this kind."""
+    return any(kind.fullmatch(word) for word in words_of(name))
+
+
+def _letters(name: str) -> str:
+    return re.sub(r"[^a-z]+", "", name.lower())
+
+
+def names_canaries(name: str) -> bool:
+    """Whether a column of this name names canaries."""
+    return is_called(name, _NAMES)
+
+
+def names_models(name: str) -> bool:
+    """Whether a column of this name names models or runs."""
+    return is_called(name, _MODELS)
+
+
+def names_identity(name: str) -> bool:
+    """Whether a column of this name identifies rows."""
+    return is_called(name, _IDS)
+
+
+def names_ratio(name: str) -> bool:
+    """Whether a score of this name may be fitted to the scores of other models."""
+    return is_called(name, _RATIO)
+
+
+def is_count(name: str) -> bool:
+    """Whether a column of this name counts steps or rows."""
+    return is_called(name, _COUNTS)
+
+
+def is_place(name: str) -> bool:
+    """Whether the values of a column of this name have an order: of rows, steps or dates."""
+    return is_count(name) or is_called(name, _DATES)
+
+
+def is_hyperparameter(name: str) -> bool:
+    """Whether a column of this name states what a training was run with."""
+    return _HYPERPARAMETERS.fullmatch(_letters(name)) is not None
+
+
+def is_kind_of_training(name: str) -> bool:
+    """Whether a column of this name may state the kind of a training."""
+    return _KINDS_OF_TRAINING.fullmatch(_letters(name)) is not None
+
+
+def name_of(values: Any) -> str | None:
+    """The name of a Series of pandas or polars; None if it has none."""
+    name = None if isinstance(values, np.ndarray) else getattr(values, "name", None)
+    return name if isinstance(name, str) and name else None
+
+
+def cautions_of_fits(name: str | None, *, surely: bool = False) -> list[str]:
+    """A caution for scores that are called as those that are fitted to scores of other models."""
+    if name is None or not (surely or is_called(name, _FITTED)):
+        return []
+    return [
+        f"{name!r} is what scores are called that are fitted to the scores of other models, such "
+        "as those of LiRA. If these models were trained with coins of the same examples, the "
+        "scores depend on these coins also where nothing leaks, and no bound follows. Pass the "
+        "confidences or losses from which they were computed, or fit them to models that saw no "
+        "coin of this audit."
+    ]
+
+
+def refuse_names(
+    higher_is_member: bool, allow_reversed: bool, *, member: Any = None, **scores: Any
+) -> None:
+    """Refuse Series whose names contradict their use: of scores, and of `member`."""
+    for argument, values in scores.items():
+        if (name := name_of(values)) is not None:
+            if not allow_reversed:
+                refuse_score_name(name, argument, higher_is_member=higher_is_member)
+            refuse_row_numbers(name, argument, values)
+    if (name := name_of(member)) is not None:
+        refuse_flag_name(name, "member")
+    names = [name_of(values) for values in scores.values()]
+    if len(names) == 2 and None not in names:
+        refuse_world_names([str(name) for name in names], next(iter(scores)))
+
+
+def refuse_flag_name(name: str, argument: str) -> None:
+    """Refuse flags that are called as those of others, as classes or as guesses."""
+    if _OTHERS.fullmatch(_letters(name)):
+        rule = f"hold 1 for members; its flags are called {name!r}"
+        invalid(argument, rule, remedy="Exchange 0 and 1, or call them member")
+    if _CLASSES.fullmatch(re.sub(r"[^a-z0-9]+", "", name.lower())):
+        rule = (
+            f"hold 1 for members; {name!r} is what the classes of a model are called, which any "
+            "good model predicts"
+        )
+        invalid(argument, rule, remedy="If these are members, call them member")
+    if is_called(name, _GUESSES):
+        rule = (
+            f"hold 1 for members; {name!r} is what guesses of attacks are called, which follow "
+            "from its scores"
+        )
+        invalid(argument, rule, remedy="Pass the coins that put the canaries in")
+
+
+def refuse_score_name(name: str, argument: str, *, higher_is_member: bool) -> None:
+    """Refuse scores whose name states the other direction, as that of losses does."""
+    if _direction(name) != ("small" if higher_is_member else "large"):
+        return
+    size, than = ("small", "larger") if higher_is_member else ("large", "smaller")
+    rule = (
+        f"be {than} for members; it has scores called {name!r}, of which {size} values are "
+        "evidence for members"
+    )
+    remedy = (
+        f"Pass higher_is_member={not higher_is_member}; to audit the scores as they are "
+        "pass allow_reversed=True"
+    )
+    invalid(argument, rule, remedy=remedy)
+
+
+def _direction(name: str) -> str | None:
+    """Which scores of this name, "small" or "large", are evidence for members, if that is known."""
+    if is_called(name, _COMPARED):
+        return None
+    small = is_called(name, _SMALL) and not is_called(name, _RATIOS)
+    # The likelihood of a loss is not meant: a name with words of both kinds is that of a loss.
+    large = is_called(name, _LARGE) and not any(is_called(name, k) for k in (_SMALL, _NONMEMBERS))
+    if is_called(name, _NEGATED) or re.match(r"\s*(1\s*)?[-\u2212]", name):
+        small, large = large, small
+    return "small" if small else "large" if large else None
+
+
+def refuse_row_numbers(name: str, argument: str, values: Any) -> None:
+    """Refuse a column that is called a step or an index, and rises or numbers rows; or both."""
+    scores: FloatArray = np.asarray(values)
+    if scores.ndim != 1 or scores.dtype.kind not in "iuf":
+        return
+    rises = scores.size > 1 and bool((scores[1:] > scores[:-1]).all())
+    first = scores.min() if scores.size > 1 else -1.0
+    numbers_rows = first in (0.0, 1.0) and np.array_equal(
+        np.sort(scores), first + np.arange(scores.size)
+    )
+    if is_called(name, _IDS):  # which need not begin at 0
+        is_whole = bool((scores == np.rint(scores)).all())
+        numbers_rows = is_whole and np.unique(scores).size == len(scores)
+    is_rank = is_called(name, _RANKS)
+    if (is_count(name) and (rises or numbers_rows)) or (
+        rises and numbers_rows and not is_rank and scores.size >= _ROWS
+    ):
+        rule = f"hold scores of an attack; {name!r} counts its rows"
+        invalid(argument, rule, remedy="Choose the column of scores")
+
+
+def refuse_world_names(names: list[str], argument: str) -> None:
+    """Refuse the rows that a model was trained on beside others, by the names of both worlds."""
+    trained, tested = ([is_called(name, kind) for name in names] for kind in (_TRAINED, _TESTED))
+    others = [re.search(r"(?i)non[\W_]*member", name) is not None for name in names]
+    members = [re.search("(?i)member", name) is not None for name in names]
+    short = [(is_called(name, _MEM), is_called(name, _NON)) for name in names]
+    of = None
+    if (all(members) and sum(others) == 1) or set(short) == {(True, False), (False, True)}:
+        of = "they are of members and others of one model"
+    elif trained != tested and trained in ([True, False], [False, True]) and any(tested):
+        of = "they are of training and of test rows, which depend on one model"
+    if of is not None:
+        remedy = (
+            "Put canaries in by fair coins and call one_run_audit(scores, member); if each score "
+            "is of a run of its own, rename them"
+        )
+        rule = f"be scores of separate runs; by their names {of}: no bound follows from them"
+        invalid(argument, rule, remedy=remedy)
+
+
+def refuse_several_rows(name: str, argument: str, values: Any, scores: FloatArray) -> None:
+    """Refuse several scores of a run, by the `values` of a column that names runs.
+
+    A column of another name is one of runs where each value has as many rows as all others and
+    their scores are alike: by an analysis of variance of ranks, at a level of 1e-6.
+    """
+    runs, groups, counts = np.unique(values, return_inverse=True, return_counts=True)
+    if not 1 < runs.size <= scores.size - _REPEATS:
+        return
+    is_even = runs.size >= _RUNS and counts[0] == counts.max() == counts.min()
+    if names_models(name) or names_identity(name) or (is_even and _are_alike(groups, scores)):
+        rule = (
+            f"have one score for each run; its {scores.size:,} rows have {runs.size:,} values of "
+            f"{name!r}. Scores of one run, or of one model, are not independent"
+        )
+        remedy = (
+            "Keep one score of each, such as their mean; if each row is of a run of its own, leave "
+            f"out {name!r}"
+        )
+        invalid(argument, rule, remedy=remedy)
+
+
+def _are_alike(groups: npt.NDArray[np.intp], scores: FloatArray) -> bool:
+    """Whether scores of one group are alike, but for a column that was computed from the scores."""
+    order = np.argsort(scores, kind="stable")
+    size, runs = scores.size, int(groups.max()) + 1
+    if np.count_nonzero(np.diff(groups[order])) == runs - 1:
+        return False
+    ranks = _ranks(scores)
+    if not ranks.any():
+        return False
+    means = np.bincount(groups, ranks) ** 2 / np.bincount(groups)
+    between, total = float(means.sum()), float(ranks @ ranks)
+    ratio = between / (runs - 1) / (max(total - between, 1e-9 * total) / (size - runs))
+    return bool(fdtrc(runs - 1.0, size - runs, ratio) <= _CHANCE)
+
+
+def _ranks(scores: FloatArray) -> FloatArray:
+    """Ranks, of ties their mean, about 0."""
+    _, places, counts = np.unique(scores, return_inverse=True, return_counts=True)
+    ranks: FloatArray = (np.cumsum(counts) - 0.5 * (counts + 1.0))[places]
+    return ranks - ranks.mean()
+
+
+def refuse_pairs(
+    name: str, inside: tuple[Any, FloatArray], outside: tuple[Any, FloatArray]
+) -> None:
+    """Refuse scores of both worlds that a column pairs, where one is small if the other is large.
+
+    Each world has the values of the column and its scores.  By the rank correlation, at a level of
+    1e-6; where the scores of a world are sorted, its row numbers pair nothing.  Pairs that rise
+    together, as those of one seed do, make a bound smaller, and are taken.
+    """
+    if any(np.unique(values).size < len(values) for values, _ in (inside, outside)):
+        return
+    if any(_is_sorted(scores) for _, scores in (inside, outside)):
+        return
+    common, first, second = np.intersect1d(inside[0], outside[0], return_indices=True)
+    if common.size < _REPEATS:
+        return
+    a, b = _ranks(inside[1][first]), _ranks(outside[1][second])
+    scale = float(np.sqrt((a @ a) * (b @ b)))
+    correlation = float(a @ b) / scale if scale > 0.0 else 0.0
+    if correlation * np.sqrt(common.size - 1.0) >= float(ndtri(_CHANCE)):
+        return
+    rule = (
+        f"be of other runs than those of the other world; {common.size:,} scores of either have "
+        f"the same {name!r}, and the ranks of these pairs have a correlation of "
+        f"{correlation:.2f}: they are not independent"
+    )
+    remedy = (
+        f"Keep the scores of one world for half of the values of {name!r}, and those of the other "
+        "world for the other half"
+    )
+    invalid("in_scores", rule, remedy=remedy)
+
+
+def refuse_indices(in_scores: Any, out_scores: Any) -> None:
+    """Refuse pandas Series with several scores of a run, or pairs, by an index that has a name."""
+    worlds = {"in_scores": in_scores, "out_scores": out_scores}
+    names = []
+    for argument, values in worlds.items():
+        index = getattr(values, "index", None)
+        name = getattr(index, "name", None)
+        if not isinstance(name, str) or np.ndim(values) != 1:
+            return
+        refuse_several_rows(name, argument, np.asarray(index), np.asarray(values, np.float64))
+        names.append(name)
+    if names[0] == names[1]:
+        pairs = [(np.asarray(each.index), np.asarray(each, float)) for each in worlds.values()]
+        refuse_pairs(names[0], pairs[0], pairs[1])
+
+
+def _is_sorted(scores: FloatArray) -> bool:
+    steps = np.diff(scores)
+    return bool((steps >= 0.0).all() or (steps <= 0.0).all())

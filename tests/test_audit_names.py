@@ -1,0 +1,92 @@
+"""Audits in Python, of Series whose names or indices contradict their use."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+
+from mialeak.auditing import audit, one_run_audit
+
+RNG = np.random.default_rng(3)
+MEMBER = (RNG.random(120) < 0.5) * 1
+SCORES = RNG.normal(3.0 * MEMBER)
+
+
+def called(series, values, name):
+    return series(values, name=name) if series is pd.Series else series(name, values)
+
+
+@pytest.mark.parametrize("series", [pd.Series, pl.Series])
+@pytest.mark.parametrize(
+    ("score", "member", "words"),
+    [
+        ("score", "y_true", "member must hold 1 for members; 'y_true' is what the classes of a"),
+        ("score", "label", "member must hold 1 for members; 'label' is what the classes of a"),
+        ("score", "held_out", "member must hold 1 for members; its flags are called 'held_out'"),
+        ("score", "prediction", "'prediction' is what guesses of attacks are called"),
+        ("loss", "member", "it has scores called 'loss', .* Pass higher_is_member=False"),
+    ],
+)
+def test_names_of_series_of_canaries_are_those_of_their_use(series, score, member, words):
+    values, flags = called(series, SCORES, score), called(series, MEMBER, member)
+    with pytest.raises(ValueError, match=words):
+        one_run_audit(values, flags)
+    expected = one_run_audit(SCORES, MEMBER).epsilon_lower
+    flags = flags.rename("in_train")
+    assert one_run_audit(values, flags, allow_reversed=True).epsilon_lower == expected
+    assert one_run_audit(values.rename("confidence"), flags).epsilon_lower == expected
+
+
+@pytest.mark.parametrize("series", [pd.Series, pl.Series])
+def test_training_and_test_losses_are_no_separate_runs(series):
+    losses = RNG.exponential(1.0, 60), RNG.exponential(2.0, 60)
+    named = [
+        called(series, *each) for each in zip(losses, ("train_loss", "test_loss"), strict=True)
+    ]
+    with pytest.raises(ValueError, match=r"in_scores must be scores of separate runs; by their na"):
+        audit(*named, higher_is_member=False)
+    named = [called(series, each, "loss") for each in losses]
+    expected = audit(*losses, higher_is_member=False).epsilon_lower
+    assert audit(*named, higher_is_member=False).epsilon_lower == expected
+    with pytest.raises(ValueError, match=r"of which small values .* Pass higher_is_member=False"):
+        audit(*named)
+
+
+def test_an_index_of_rows_is_no_score():
+    rows = pd.Series(np.arange(120), name="step")
+    with pytest.raises(ValueError, match="scores must hold scores of an attack; 'step' counts its"):
+        one_run_audit(rows, MEMBER)
+    one_run_audit(
+        rows.rename("rank").sample(frac=1.0, random_state=0).reset_index(drop=True), MEMBER
+    )
+
+
+def test_scores_fitted_to_other_models_have_a_caution_by_their_name():
+    for name, count in (("lira", 1), ("confidence", 0)):
+        document = one_run_audit(pd.Series(SCORES, name=name), MEMBER).document()
+        assert len(document.cautions) == count
+
+
+def test_an_index_that_names_runs_has_each_once():
+    """An index without a name, and one of other values, are taken."""
+    runs = RNG.permutation(np.repeat(np.arange(20), 4))
+    for name, index in ((None, runs), ("run", np.arange(80)), ("host", runs % 4), ("seed", runs)):
+        frame = pd.Series(RNG.normal(size=160), pd.Index(np.r_[index, 100 + index], name=name))
+        worlds = frame[:80] + 1.0, frame[80:]
+        if name == "seed":
+            with pytest.raises(ValueError, match=r"in_scores must have one .* 20 values of 's"):
+                audit(*worlds)
+        else:
+            assert audit(*worlds).n_in == 80
+
+
+def test_an_index_that_pairs_opposed_scores_is_refused():
+    shared, index = RNG.normal(size=80), pd.Index(RNG.permutation(80), name="model")
+    noise = 0.2 * RNG.normal(size=80)
+    one = pd.Series(shared, index)
+    with pytest.raises(ValueError, match=r"have the same 'model', and the ranks .* of -0.9"):
+        audit(one, pd.Series(noise - shared, index).sample(frac=1.0, random_state=1))
+    audit(one, pd.Series(noise + shared, index))
+    audit(one, pd.Series(noise - shared, index + 100))
