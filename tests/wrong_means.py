@@ -7,6 +7,8 @@ import pandas as pd
 from wrong_inputs import Call, Shell, csv
 
 from mialeak import mean_leakage
+from mialeak.laws import Chain, Presence
+from mialeak.scores import bernoulli_score, covariance_score, likelihood_ratio_score
 
 RNG = np.random.default_rng(29)
 
@@ -200,6 +202,35 @@ READS_OF_PERSONS = RNG.negative_binomial(2, 0.5 ** RNG.uniform(0.2, 6.0, 60), (9
 #: Rows of persons, and groups whose rows are counted from 0 on.
 ONE_EACH = csv(["pid", "sbp", "bmi"], np.arange(180) * 3, SYSTOLIC, BMI)
 COUNTED = csv(["site", "row", "bmi"], np.repeat(list("abc"), 60), np.tile(np.arange(60), 3), BMI)
+
+#: Frequencies of 100 sites, the genotypes of 60 persons, and the shares of carriers.
+SHARES = RNG.uniform(0.05, 0.5, 100)
+ALLELES = RNG.binomial(2, SHARES, (60, 100))
+HAVE = (ALLELES > 0).mean(axis=0)
+CALLS_OF_PERSONS += [
+    Call(title, call, ["be means of rows with the mean m", f"seem to be {given}", "Presence(p)"])
+    for title, call, given in (
+        ("shares of carriers beside frequencies",
+         lambda: bernoulli_score(HAVE, ALLELES[0] > 0, SHARES, 60), "shares of carriers"),
+        ("shares of carriers beside frequencies and variances",
+         lambda: covariance_score(HAVE, ALLELES[0] > 0, SHARES, SHARES * (1 - SHARES), 60),
+         "shares of carriers"),
+        ("frequencies beside the law of carriers",
+         lambda: likelihood_ratio_score(
+             ALLELES.mean(axis=0) / 2, ALLELES[0] > 0, Presence(SHARES), 60),
+         "frequencies, where m are shares of carriers"),
+        ("shares of homozygotes beside frequencies",
+         lambda: bernoulli_score((ALLELES == 2).mean(axis=0), ALLELES[0] == 2, SHARES, 60),
+         "shares of homozygotes"),
+    )
+] + [
+    Call(
+        "answers of a beacon as means of a chain",
+        lambda: Chain.from_correlation(SHARES, 0.0, ploidy=2).log_likelihood_ratio(
+            (HAVE > 0.0) * 1.0, ALLELES[0], 60),
+        ["be means of rows; all 100 are 0 or 1", "log_likelihood_ratio(until=)"],
+    )
+]  # fmt: skip
 
 ORDINARY_MEANS = [
     Shell("persons of a row each, named by a number that is left out",
