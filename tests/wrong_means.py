@@ -31,10 +31,20 @@ def weighted(name):
     return csv(["sbp", "bmi", name], SYSTOLIC, BMI, RNG.lognormal(9.0, 0.7, 180).round(1))
 
 
+LABELLED = ["The index has 60 values in 180 rows", "take one row for each person"]
+ALIKE = ["Rows of one value of column", "are alike in column 'sbp', 'bmi'", "take one row for each"]
+
 #: The same with the persons in the index.
 INDEXED = pd.DataFrame({"pid": OWNER, "visit": VISIT, "sbp": SYSTOLIC, "bmi": BMI})
 
 MEANS_OF_PERSONS = [
+    Shell(
+        "visits of persons who are named by a column without a name",
+        "mean t.csv --columns sbp,bmi --max-leakage 0.99",
+        LABELLED,
+        {"t.csv": csv(["", "sbp", "bmi"], [f"p{7 * k}" for k in OWNER], SYSTOLIC, BMI)},
+        cautioned=True,
+    ),
     *(
         Shell(
             f"visits of persons, {name} left out by{columns}",
@@ -77,7 +87,26 @@ CALLS_OF_PERSONS = [
         cautioned=True,
     )
     for index in ("pid", ["pid", "visit"])
-]
+] + [
+    Call(
+        f"visits of persons who are named by {title}",
+        lambda frame=frame, options=options: mean_leakage(frame, **options),
+        says,
+        cautioned=True,
+    )
+    for names in ([f"p{7 * k}" for k in OWNER],)
+    for title, frame, options, says in (
+        ("an index without a name", INDEXED[["sbp", "bmi"]].set_axis(names), {}, LABELLED),
+        ("an index of two levels", INDEXED[["sbp", "bmi"]].set_axis([names, list(VISIT)]), {},
+         LABELLED),
+        ("the column of such an index", INDEXED.set_axis(names).reset_index(),
+         {"columns": ["sbp", "bmi"]}, LABELLED),
+        ("an index called donor",
+         INDEXED[["sbp", "bmi"]].set_axis(pd.Index(names, name="donor")), {}, ALIKE),
+        ("a number called barcode", INDEXED.rename(columns={"pid": "barcode"}),
+         {"columns": ["sbp", "bmi"]}, ALIKE),
+    )
+]  # fmt: skip
 
 #: Measures less their means, in their standard deviations, with four decimals; and components.
 CENTRED = np.stack([SYSTOLIC, BMI], axis=1)
@@ -252,6 +281,13 @@ ORDINARY_MEANS = [
       for title, rows in (("reads of genes", READS_OF_PERSONS), ("genotypes 1, 2, 3", GENES + 1))),
     Shell("remarks on variants in few of the rows", "mean t.csv --columns sbp,remark", [],
           {"t.csv": csv(["sbp", "remark"], SYSTOLIC, ["rs7: A", "rs9: C"] + ["none"] * 178)}),
+    *(Shell(f"measures of persons beside {title}", "mean t.csv --columns sbp,bmi", [],
+            {"t.csv": csv([name, "sbp", "bmi"], values, SYSTOLIC, BMI)})
+      for title, name, values in (
+          ("a town that is left out", "town", RNG.choice([f"t{k}" for k in range(40)], 180)),
+          ("a rounded measure that is left out", "stone", (BMI / 0.7).round()),
+          ("the numbers of the rows of two files", "", np.tile(np.arange(90), 2)),
+      )),
     Shell("an age, which persons share, left out", "mean t.csv --columns sbp,bmi", [],
           {"t.csv": csv(["age", "sbp", "bmi"], RNG.integers(18, 90, 180), SYSTOLIC, BMI)}),
 ]  # fmt: skip
