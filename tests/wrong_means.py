@@ -209,6 +209,8 @@ CODED = {
     "snpStats": GENES + 1,
     "rrBLUP": GENES - 1,
     "shares": GENES / 2.0,
+    "marks of carriers": GENES > 0,
+    "counts, -1 for a missing one": np.where(RNG.random(GENES.shape) < 0.02, -1, GENES),
 }
 CALLS_OF_PERSONS += [
     Call(

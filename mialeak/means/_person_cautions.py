@@ -139,8 +139,8 @@ def _of_alike_rows(chosen: Mapping[Any, Factor], published: Mapping[Any, Factor]
         return []
     for name, factor in chosen.items():
         shown = factor.rows_of_level[factor.rows_of_level > 0]
-        few = _FEWEST <= shown.size < len(factor.codes) <= _ROWS_OF_ALIKE * shown.size
-        if not few or factor.n_missing or is_household_name(name) or are_days(factor):
+        is_short = _FEWEST <= shown.size < len(factor.codes) <= _ROWS_OF_ALIKE * shown.size
+        if not is_short or factor.n_missing or is_household_name(name) or are_days(factor):
             continue
         order = _order(factor)
         alike = [k for k, ranks in measures.items() if _are_alike(ranks, factor.codes, order)]
