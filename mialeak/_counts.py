@@ -30,6 +30,7 @@ __all__ = [
     "as_column_probabilities",
     "count_tolerance",
     "hardy_weinberg_ratio",
+    "refuse_answers",
     "require_counts",
     "require_genotype",
     "require_genotype_means",
@@ -75,6 +76,9 @@ _TINY_MEAN = 1e-9
 _DIGITS = 6
 #: Codes of a genotype that is missing.
 MISSING = (-9.0, -1.0, 3.0, 9.0, 99.0, -99.0, 255.0, -128.0)
+#: So many columns of so many rows show that a release holds answers, of which so many are 1; and
+#: the smallest frequency of an allele in a population of people.
+_COLUMNS, _FEWEST_EQUAL, _ANSWERS, _LEAST_SHARE = 10, 10, 6, 1e-12
 #: With so many genotypes 2 expected there is one.
 _TWOS = 20.0
 COUNTS_RULE = "be the mean of {n} counts 0, 1 or 2"
@@ -310,6 +314,26 @@ def warn_of_chromosomes(mean: FloatArray, n: int, *, stacklevel: int = 6) -> Non
             f"persons, not chromosomes: for the release of these persons pass n={n // 2}.",
             stacklevel=stacklevel,
         )
+
+
+def refuse_answers(release: FloatArray, mean: FloatArray, n: int) -> None:
+    """Refuse 0 and 1 alone, which are no means of n rows, as answers of a beacon.
+
+    Few rows may all be equal in linked columns.
+    """
+    if mean.size < _COLUMNS or n < _FEWEST_EQUAL:
+        return
+    present = (release == 1.0) & (mean > _LEAST_SHARE) & (mean < 0.5)
+    answers = int(np.count_nonzero(present))
+    are_answers = bool(((release == 0.0) | (release == 1.0)).all())
+    if answers < _ANSWERS or not are_answers or mean.min() < 0.0:
+        return
+    invalid(
+        "releases",
+        f"be means of rows; all {release.size} are 0 or 1, and {answers} are 1 where the mean is "
+        "below 1/2, as answers are whether a row has an allele",
+        remedy="Of such answers mialeak.laws.Chain has log_likelihood_ratio(until=)",
+    )
 
 
 def require_persons(release: Any, n: int) -> None:

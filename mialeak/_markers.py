@@ -29,8 +29,9 @@ __all__ = [
 
 IntArray = npt.NDArray[np.int64]
 
-#: Fewest columns whose marks one row holds, which is then no person.
-_LEAST_OF_ROW = 5
+#: Fewest columns whose marks one row holds, which is then no person, and share of all that are met
+#: in one row alone: marks of different rows are those of persons.
+_LEAST_OF_ROW, _SHARE_OF_ROW = 5, 0.5
 
 #: What marks a missing value in files, in small letters.
 MARKERS = frozenset(
@@ -245,7 +246,7 @@ def cautions_of_one_row(
         return []
     row_of = {place: _row_of(factors[place[1]], place[0]) for place in places}
     row, columns = Counter(row_of.values()).most_common(1)[0]
-    if columns < _LEAST_OF_ROW:
+    if columns < max(_LEAST_OF_ROW, _SHARE_OF_ROW * len(places)):
         return []
     for value in list(met):
         met[value] = [place for place in met[value] if row_of.get((value, place[0])) != row]

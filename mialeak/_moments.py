@@ -127,10 +127,10 @@ def _require_likely_moments(target: Any, mean: FloatArray, cov: Any, n: int | No
     if mean.min() < 0.0:
         _refuse_logs(counts, v, m)
         return
-    fault = _misread_halves(v, m, values / unit) if unit == 0.5 else None
-    fault = fault or _misread(
-        v, m, heterozygous=counts.max() < 2.0, correlated=np.ndim(cov) == 2, n=n
-    )
+    fault = _standardised(variances, mean, np.ndim(cov) == 2, unit)
+    if fault is None and unit == 0.5:
+        fault = _misread_halves(v, m, values / unit)
+    fault = fault or _misread(v, m, heterozygous=counts.max() < 2.0, n=n)
     if fault is None:
         _require_likely_rows(values / unit, m, v, n, unit)
     if unit == 0.5 and fault is None and np.allclose(v, m * (2.0 - m), _SAME, 0.0):
@@ -199,16 +199,26 @@ def _refuse_centred(row: FloatArray, v: FloatArray, m: FloatArray) -> None:
         invalid("target", rule, index=column, value=row[column], remedy=remedy)
 
 
+def _standardised(
+    v: FloatArray, m: FloatArray, correlated: bool, unit: float
+) -> tuple[str, str, str] | None:
+    """The same where each variance is 1, as of standardised columns, of which the mean is not."""
+    if not correlated and np.ptp(m) < _SAME:  # a law with one mean for all
+        return None
+    if every(np.abs(v - 1.0) < _SAME) and m.max() < 2.0 * unit and (m < 0.9 * unit).any():
+        of = "in a matrix of correlations" if correlated else "of standardised columns"
+        return "cov", f"1 in every column, as {of}", "Pass covariances"
+    return None
+
+
 def _misread(
-    v: FloatArray, m: FloatArray, *, heterozygous: bool, correlated: bool, n: int | None
+    v: FloatArray, m: FloatArray, *, heterozygous: bool, n: int | None
 ) -> tuple[str, str, str] | None:
     """The argument that is wrong, what it is and the cure, if moments are not those of genotypes.
 
     A law of which few columns vary alike, a constant variance or one in proportion to the mean fits
     more than genotypes do: another law must fit twice as well as these.
     """
-    if correlated and every(np.abs(v - 1.0) < _SAME) and m.max() < 2.0 and (m < 0.9).any():
-        return "cov", "1 in every column, as in a matrix of correlations", "Pass covariances"
     inside = (m > _EDGE) & (m < 2.0 - _EDGE)
     if m.max() > 2.0:
         return _scaled(v, m, n)
@@ -248,6 +258,7 @@ def _misread(
         laws["mean", "near p, half of it, by cov"] = 2.0 * allele
         laws["mean", "near p, and cov near p * (1 - p), as of one allele"] = allele
         laws["mean", "near p, and cov near p * (1 - p) / 2, as of halves"] = allele / 2.0
+        laws["mean", "near p, and cov near 4 * p * (1 - p)"] = 4.0 * allele
     fits = {}
     for fault, law in laws.items():
         power = 2.0 if "root" in fault[1] else 1.0

@@ -18,6 +18,7 @@ __all__ = [
     "COPIED",
     "DATE",
     "LEVEL",
+    "are_days",
     "common_copies",
     "differ_together",
     "groups_of_rows",
@@ -165,7 +166,7 @@ def groups_of_rows(
         rows, groups = len(factor.codes), sizes.size
         if groups < _FEWEST_GROUPS or factor.n_missing or not groups < rows <= _ROWS * groups:
             continue
-        if sizes.max() > _MOST_ROWS or _are_days(factor):
+        if sizes.max() > _MOST_ROWS or are_days(factor):
             continue
         order = np.argsort(factor.codes, kind="stable")
         same = np.diff(factor.codes[order]) == 0
@@ -272,7 +273,7 @@ def _are_crossed(one: IntArray, other: IntArray) -> bool:
     return bool(pairs > max(np.unique(one).size, np.unique(other).size))
 
 
-def _are_days(factor: Factor) -> bool:
+def are_days(factor: Factor) -> bool:
     """Whether the values are days, or parts of years, whose own parts other columns may hold."""
     shown = np.flatnonzero(factor.rows_of_level)[:_FEWEST_GROUPS].tolist()
     return all(DATE.fullmatch(str(factor.value(code)).strip()) for code in shown)

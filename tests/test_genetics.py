@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import shutil
 import subprocess
@@ -99,6 +100,21 @@ def test_the_shell_reads_them(cohort, capsys):
         answers.append({k: v for k, v in content.items() if k not in {"inputs", "command"}})
     assert answers[0]["exact"] == answers[1]["exact"] == answers[2]["exact"]
     assert answers[0]["columns"] == answers[2]["columns"]
+
+
+@pytest.mark.parametrize("suffix", ["vcf", "vcf.gz"])
+@pytest.mark.parametrize("named", [True, False])
+def test_the_shell_takes_what_bcftools_view_writes(cohort, capsys, monkeypatch, suffix, named):
+    path = cohort / f"cohort.{suffix}"
+    assert main(["mean", str(path)]) == 0
+    expected = capsys.readouterr().out
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(path.read_bytes())))
+    assert main(["mean", "-", *(["--format", suffix] if named else [])]) == 0
+    assert capsys.readouterr().out == expected
+    cut = path.read_bytes()[:-900]
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(cut)))
+    assert main(["mean", "-"]) == 1
+    assert "standard input is a damaged" in capsys.readouterr().err
 
 
 LINES = [

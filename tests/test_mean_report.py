@@ -13,6 +13,7 @@ import pytest
 from scipy import stats
 
 import mialeak
+from mialeak.cli import main
 from mialeak.means import MeanReport, mean_leakage
 from mialeak.means._yardsticks import homer_scores
 
@@ -417,3 +418,65 @@ def test_a_full_covariance_of_few_rows_is_named_as_uncertain(rows, factor):
         return
     assert named[0].startswith(f"{rows} rows for 5 columns: ")
     assert f"too high by a factor of about {factor} or more" in named[0]
+
+
+#: 90 persons of three groups.
+PERSONS = pd.DataFrame(np.random.default_rng(41).normal(size=(90, 2)), columns=["bmi", "sbp"])
+GROUP = pd.Series(list("abc") * 30, name="arm")
+
+
+@pytest.mark.parametrize(
+    "by",
+    [GROUP, GROUP.to_numpy(), GROUP.tolist(), pd.Index(GROUP), GROUP.astype("category")],
+    ids=["Series", "array", "list", "Index", "category"],
+)
+def test_the_groups_of_rows_may_be_passed_as_values(by):
+    truth = mean_leakage(PERSONS.assign(arm=GROUP), by="arm")
+    report = mean_leakage(PERSONS, by=by)
+    for group, each in truth.reports.items():
+        np.testing.assert_array_equal(report.reports[group].scores, each.scores)
+
+
+def test_a_series_of_a_column_is_that_column_and_other_values_of_its_name_are_not():
+    table = PERSONS.assign(arm=GROUP)
+    assert mean_leakage(table, by=table["arm"]).to_dict() == mean_leakage(table, by="arm").to_dict()
+    halves = (PERSONS["bmi"] > 0.0).rename("bmi")
+    report = mean_leakage(PERSONS, by=halves)
+    assert report.by == "bmi (by)"
+    assert [each.columns for each in report.reports.values()] == [("bmi", "sbp")] * 2
+
+
+@pytest.mark.parametrize(
+    ("by", "words"),
+    [
+        (["arm", "sex"], "for each row of table; it has 2 of 90. Groups of several columns go"),
+        (GROUP[:40], "it has 40 of 90"),
+        (GROUP[::-1], "have the rows of table in their order"),
+        (GROUP.where(GROUP != "b"), "give each row a group; row 1 has none"),
+    ],
+)
+def test_values_that_are_no_groups_of_the_rows_are_refused(by, words):
+    with pytest.raises(ValueError, match=words):
+        mean_leakage(PERSONS, by=by)
+
+
+def test_groups_share_what_is_said_of_each():
+    """Of 20 groups of 4 rows and 2 of 5; the sentence on all rows names no group."""
+    report = mean_leakage(PERSONS, by=np.r_[np.arange(80) // 4, [20] * 5, [21] * 5])
+    (caution,) = report.cautions
+    assert caution.startswith("In group 0, and with other numbers in 21 more: the table has 4 rows")
+    assert sum("uncorrelated" in caveat for caveat in report.caveats) == 1
+    report = mean_leakage(PERSONS, by=np.repeat(np.arange(18), 5))
+    assert report.cautions[0].startswith("In each group: the table has 5 rows, and")
+
+
+def test_a_number_of_people_is_a_number_however_it_is_written(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    PERSONS.to_csv("t.csv", index=False)
+    answers = []
+    for number in ("8000", "8e3", "8,000", "8000.0"):
+        assert main(["mean", "t.csv", "--population", number]) == 0
+        answers.append(capsys.readouterr().out)
+    assert set(answers) == {answers[0]}
+    assert main(["mean", "t.csv", "--population", "8.5"]) == 1
+    assert "a number of people must be whole; got 8.5" in capsys.readouterr().err

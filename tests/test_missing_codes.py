@@ -89,3 +89,13 @@ def test_a_row_with_marks_in_many_columns_has_one_caution(place):
     (caution,) = (each for each in cautions if "far from all others" in each)
     assert caution.startswith(f"Row {place} holds a number far from all others in 40 columns")
     assert not any("is counted as a value like any other" in each for each in cautions)
+
+
+@pytest.mark.parametrize(("code", "shift"), [(-1, 0), (0, 1)])
+def test_codes_of_missing_genotypes_here_and_there_have_one_caution(code, shift):
+    """-1 beside 0, 1 and 2, and 0 beside 1, 2 and 3, of which 3 is a genotype then."""
+    rng = np.random.default_rng(8)
+    sites = rng.binomial(2, 0.3, (100, 300)) + shift
+    sites[rng.random(sites.shape) < 0.01] = code
+    (caution,) = mean_leakage(pd.DataFrame(sites).add_prefix("rs")).cautions
+    assert caution.startswith(f"{code} is counted as a value like ")

@@ -10,13 +10,14 @@ import numpy as np
 import pytest
 
 from mialeak._kernels import checks
-from mialeak.laws import Bernoulli
+from mialeak.laws import Bernoulli, Presence
 from mialeak.scores import (
     bernoulli_score,
     covariance_score,
     edgeworth_score,
     genotype_score,
     glir_score,
+    likelihood_ratio_score,
     mixture_score,
     scalar_product_score,
 )
@@ -295,6 +296,19 @@ def test_counts_are_seen_at_once_and_nothing_else_is_taken_for_them(most, size):
             row = counts.copy()
             row[place] = other
             assert not checks.are_counts(row, most)
+
+
+@pytest.mark.parametrize("n", [5, 60, 2000])
+def test_means_of_rows_by_their_own_law_are_no_shares_of_carriers(n):
+    rng = np.random.default_rng(n)
+    p = rng.uniform(0.05, 0.5, 100)
+    other = np.clip(p + rng.normal(0.0, 0.1, 100), 0.02, 0.98)  # of another population
+    share, cases = rng.binomial(2 * n, p) / (2 * n), rng.binomial(n, p * (2.0 - p)) / n
+    bits, counts = rng.binomial(1, p), rng.binomial(2, p)
+    for q in (p, other):
+        assert not np.isnan(bernoulli_score(share, bits, q, n))
+        assert not np.isnan(genotype_score(2.0 * share, counts, q, n))
+        assert not np.isnan(likelihood_ratio_score(cases, counts > 0, Presence(q), n))
 
 
 def test_answers_whether_an_allele_is_present_are_no_means():

@@ -51,6 +51,8 @@ MEASURES = MEASURED.mean(axis=0), np.corrcoef(MEASURED.T)
 MIXED_UP = [
     ("standard deviations", SOMEONE, MOMENTS[0], GENOTYPES.std(axis=0), "near its square root"),
     ("correlations", SOMEONE, MOMENTS[0], np.corrcoef(GENOTYPES.T), "1 in every column"),
+    ("ones for variances", SOMEONE, MOMENTS[0], np.ones(127), "1 in every column, as of stand"),
+    ("frequencies and 4 p q", SOMEONE, MOMENTS[0] / 2, 2 * MOMENTS[1], "cov near 4 * p * (1 - p)"),
     ("a matrix of p * (1 - p)", SOMEONE, MOMENTS[0], COVARIANCE / 2, "near p * (1 - p)"),
     ("the covariance of halves", SOMEONE, MOMENTS[0], COVARIANCE / 4, "near a quarter of it"),
     ("frequencies", SOMEONE, MOMENTS[0] / 2, COVARIANCE, "near p, half of it, by cov"),
@@ -104,13 +106,7 @@ MIXED_UP = [
         CARRIES.std(axis=0, ddof=1),
         "the square root of it",
     ),
-    (
-        "correlations of bits",
-        CARRIES[7],
-        CARRIES.mean(axis=0),
-        np.corrcoef(CARRIES.T),
-        "1 in every column",
-    ),
+    ("correlations of bits", CARRIES[7], CARRIES.mean(axis=0), np.corrcoef(CARRIES.T), "1 in eve"),
     (
         "the covariance of sums of bits",
         CARRIES[7],

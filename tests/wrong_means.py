@@ -7,6 +7,8 @@ import pandas as pd
 from wrong_inputs import Call, Shell, csv
 
 from mialeak import mean_leakage
+from mialeak.laws import Chain, Presence
+from mialeak.scores import bernoulli_score, covariance_score, likelihood_ratio_score
 
 RNG = np.random.default_rng(29)
 
@@ -29,10 +31,20 @@ def weighted(name):
     return csv(["sbp", "bmi", name], SYSTOLIC, BMI, RNG.lognormal(9.0, 0.7, 180).round(1))
 
 
+LABELLED = ["The index has 60 values in 180 rows", "take one row for each person"]
+ALIKE = ["Rows of one value of column", "are alike in column 'sbp', 'bmi'", "take one row for each"]
+
 #: The same with the persons in the index.
 INDEXED = pd.DataFrame({"pid": OWNER, "visit": VISIT, "sbp": SYSTOLIC, "bmi": BMI})
 
 MEANS_OF_PERSONS = [
+    Shell(
+        "visits of persons who are named by a column without a name",
+        "mean t.csv --columns sbp,bmi --max-leakage 0.99",
+        LABELLED,
+        {"t.csv": csv(["", "sbp", "bmi"], [f"p{7 * k}" for k in OWNER], SYSTOLIC, BMI)},
+        cautioned=True,
+    ),
     *(
         Shell(
             f"visits of persons, {name} left out by{columns}",
@@ -75,7 +87,26 @@ CALLS_OF_PERSONS = [
         cautioned=True,
     )
     for index in ("pid", ["pid", "visit"])
-]
+] + [
+    Call(
+        f"visits of persons who are named by {title}",
+        lambda frame=frame, options=options: mean_leakage(frame, **options),
+        says,
+        cautioned=True,
+    )
+    for names in ([f"p{7 * k}" for k in OWNER],)
+    for title, frame, options, says in (
+        ("an index without a name", INDEXED[["sbp", "bmi"]].set_axis(names), {}, LABELLED),
+        ("an index of two levels", INDEXED[["sbp", "bmi"]].set_axis([names, list(VISIT)]), {},
+         LABELLED),
+        ("the column of such an index", INDEXED.set_axis(names).reset_index(),
+         {"columns": ["sbp", "bmi"]}, LABELLED),
+        ("an index called donor",
+         INDEXED[["sbp", "bmi"]].set_axis(pd.Index(names, name="donor")), {}, ALIKE),
+        ("a number called barcode", INDEXED.rename(columns={"pid": "barcode"}),
+         {"columns": ["sbp", "bmi"]}, ALIKE),
+    )
+]  # fmt: skip
 
 #: Measures less their means, in their standard deviations, with four decimals; and components.
 CENTRED = np.stack([SYSTOLIC, BMI], axis=1)
@@ -178,6 +209,8 @@ CODED = {
     "snpStats": GENES + 1,
     "rrBLUP": GENES - 1,
     "shares": GENES / 2.0,
+    "marks of carriers": GENES > 0,
+    "counts, -1 for a missing one": np.where(RNG.random(GENES.shape) < 0.02, -1, GENES),
 }
 CALLS_OF_PERSONS += [
     Call(
@@ -201,6 +234,35 @@ READS_OF_PERSONS = RNG.negative_binomial(2, 0.5 ** RNG.uniform(0.2, 6.0, 60), (9
 ONE_EACH = csv(["pid", "sbp", "bmi"], np.arange(180) * 3, SYSTOLIC, BMI)
 COUNTED = csv(["site", "row", "bmi"], np.repeat(list("abc"), 60), np.tile(np.arange(60), 3), BMI)
 
+#: Frequencies of 100 sites, the genotypes of 60 persons, and the shares of carriers.
+SHARES = RNG.uniform(0.05, 0.5, 100)
+ALLELES = RNG.binomial(2, SHARES, (60, 100))
+HAVE = (ALLELES > 0).mean(axis=0)
+CALLS_OF_PERSONS += [
+    Call(title, call, ["be means of rows with the mean m", f"seem to be {given}", "Presence(p)"])
+    for title, call, given in (
+        ("shares of carriers beside frequencies",
+         lambda: bernoulli_score(HAVE, ALLELES[0] > 0, SHARES, 60), "shares of carriers"),
+        ("shares of carriers beside frequencies and variances",
+         lambda: covariance_score(HAVE, ALLELES[0] > 0, SHARES, SHARES * (1 - SHARES), 60),
+         "shares of carriers"),
+        ("frequencies beside the law of carriers",
+         lambda: likelihood_ratio_score(
+             ALLELES.mean(axis=0) / 2, ALLELES[0] > 0, Presence(SHARES), 60),
+         "frequencies, where m are shares of carriers"),
+        ("shares of homozygotes beside frequencies",
+         lambda: bernoulli_score((ALLELES == 2).mean(axis=0), ALLELES[0] == 2, SHARES, 60),
+         "shares of homozygotes"),
+    )
+] + [
+    Call(
+        "answers of a beacon as means of a chain",
+        lambda: Chain.from_correlation(SHARES, 0.0, ploidy=2).log_likelihood_ratio(
+            (HAVE > 0.0) * 1.0, ALLELES[0], 60),
+        ["be means of rows; all 100 are 0 or 1", "log_likelihood_ratio(until=)"],
+    )
+]  # fmt: skip
+
 ORDINARY_MEANS = [
     Shell("persons of a row each, named by a number that is left out",
           "mean t.csv --columns sbp,bmi", [], {"t.csv": ONE_EACH}),
@@ -221,6 +283,13 @@ ORDINARY_MEANS = [
       for title, rows in (("reads of genes", READS_OF_PERSONS), ("genotypes 1, 2, 3", GENES + 1))),
     Shell("remarks on variants in few of the rows", "mean t.csv --columns sbp,remark", [],
           {"t.csv": csv(["sbp", "remark"], SYSTOLIC, ["rs7: A", "rs9: C"] + ["none"] * 178)}),
+    *(Shell(f"measures of persons beside {title}", "mean t.csv --columns sbp,bmi", [],
+            {"t.csv": csv([name, "sbp", "bmi"], values, SYSTOLIC, BMI)})
+      for title, name, values in (
+          ("a town that is left out", "town", RNG.choice([f"t{k}" for k in range(40)], 180)),
+          ("a rounded measure that is left out", "stone", (BMI / 0.7).round()),
+          ("the numbers of the rows of two files", "", np.tile(np.arange(90), 2)),
+      )),
     Shell("an age, which persons share, left out", "mean t.csv --columns sbp,bmi", [],
           {"t.csv": csv(["age", "sbp", "bmi"], RNG.integers(18, 90, 180), SYSTOLIC, BMI)}),
 ]  # fmt: skip

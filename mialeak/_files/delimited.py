@@ -286,13 +286,13 @@ def _are_numbers(fields: Iterable[str]) -> bool:
 
 
 def check_index(path: TableFile, names: list[str], columns: Any) -> None:
-    """Refuse to count by the numbers of the rows, in which every row is alone."""
+    """Refuse to count by the numbers or names of the rows, in which every row is alone."""
     for place, name in enumerate(names, 1):
         if columns is None and (not name or name.startswith("__index_level_")):
             raise ValueError(
-                f"{path} has the row numbers of a data frame, it seems: column {place} is called "
-                f"{name!r}. Write it with index=False, or choose the columns; if it labels "
-                "the rows of a cross-tabulation, name it"
+                f"{path} has the row numbers or names of a data frame, it seems: column {place} "
+                f"is called {name!r}. Write it with index=False, or choose the columns; if it "
+                "labels the rows of a cross-tabulation, or names persons, name it"
             )
 
 

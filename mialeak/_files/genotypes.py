@@ -8,6 +8,7 @@ kind are omitted, and counted in words.
 
 from __future__ import annotations
 
+import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -18,7 +19,7 @@ import numpy as np
 
 from mialeak._arrays import listed
 from mialeak._columns import choose_columns
-from mialeak._files.opening import TableFile
+from mialeak._files.opening import VCF_HEAD, TableFile
 from mialeak._files.plink_text import (
     BESIDE,
     CHILDREN,
@@ -33,8 +34,8 @@ from mialeak._files.plink_text import (
 
 __all__ = ["GenotypeTable", "read_genetics"]
 
-#: How a VCF and a PLINK file (site by site) begin, the mark of a BGZF block, and how BGZF ends.
-_VCF, _BED = b"##fileformat=VCF", b"\x6c\x1b\x01"
+#: How a PLINK file (site by site) begins, the mark of a BGZF block, and how BGZF ends.
+_BED = b"\x6c\x1b\x01"
 _BGZF, _BGZF_END = b"BC\x02\x00", b"\x1b\x00\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00"
 #: Codes of a missing allele of cyvcf2 and of a missing genotype of bed-reader, and sites of .bed
 #: read at once.
@@ -95,6 +96,13 @@ def read_genetics(file: TableFile, columns: Any) -> GenotypeTable:
     ValueError
         If the file is damaged, persons occur twice, or no site is usable.
     """
+    if file.format == "vcf" and file.path is None:  # cyvcf2 takes a path
+        with tempfile.TemporaryDirectory(prefix="mialeak-") as folder:
+            return _read(file.written_to(Path(folder) / f"input.vcf{file.packed}"), columns)
+    return _read(file, columns)
+
+
+def _read(file: TableFile, columns: Any) -> GenotypeTable:
     omitted: Counter[str] = Counter()
     read = {"vcf": _vcf_sites, "bed": _bed_sites, "raw": raw_sites}[file.format]
     people, records = read(file, omitted)
@@ -202,8 +210,8 @@ def _vcf_sites(
 ) -> tuple[list[str], Iterator[tuple[Site, Counts]]]:
     """The samples of a VCF, and each usable site with its counts."""
     if file.path is None or file.packed == ".zst":
-        raise ValueError(f"{file} must be a .vcf or .vcf.gz file: cyvcf2 reads no other source")
-    file.check_head(_VCF)
+        raise ValueError(f"{file} must be VCF as it is or packed by gzip: cyvcf2 reads no zstd")
+    file.check_head(VCF_HEAD)
     _require_whole(file, file.path)
     try:
         with np.errstate():  # its import turns warnings of NumPy off

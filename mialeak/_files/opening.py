@@ -10,14 +10,14 @@ import io
 import sys
 import zlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, BinaryIO, NoReturn
 
 from mialeak._arrays import invalid
 from mialeak._files.memory import Memory
 
-__all__ = ["FORMATS", "STDIN", "TableFile", "inside_folder", "table_file"]
+__all__ = ["FORMATS", "STDIN", "VCF_HEAD", "TableFile", "inside_folder", "table_file"]
 
 #: How a table of another format becomes a CSV.
 _CONVERTERS = {
@@ -41,8 +41,10 @@ _CONVERTERS = {
     ),
     ".db": "export the table, or pass a relation of DuckDB to table_leakage",
 }
-#: What stands for standard input.
-STDIN = "-"
+#: What stands for standard input, and its name.
+STDIN, _STANDARD_INPUT = "-", "standard input"
+#: How a VCF and a file packed by gzip begin.
+VCF_HEAD, _GZIP = b"##fileformat=VCF", b"\x1f\x8b"
 
 #: Each format, and the suffixes that name it.
 FORMATS = {
@@ -74,7 +76,7 @@ _MAGIC = {
     b"PAR1": "Parquet",
     b"\x93NUMPY": "NumPy .npy",
     b"PK\x03\x04": "a zip archive (such as .npz or .xlsx)",
-    b"\x1f\x8b": "gzip",
+    _GZIP: "gzip",
     b"\x28\xb5\x2f\xfd": "zstd",
     b"ARROW1": "Arrow",
     b"FEA1": "Feather",
@@ -114,14 +116,20 @@ class TableFile:
     packed: str
     named: bool
     _bytes: bytes
+    _name: str = ""
 
     def __str__(self) -> str:
-        return "standard input" if self.path is None else str(self.path)
+        return self._name or (_STANDARD_INPUT if self.path is None else str(self.path))
 
     @property
     def size(self) -> int:
         """Number of bytes, as they are stored."""
         return len(self._bytes) if self.path is None else self.path.stat().st_size
+
+    def written_to(self, path: Path) -> TableFile:
+        """Standard input as a file, for a reader that takes no bytes."""
+        path.write_bytes(self._bytes)
+        return replace(self, path=path, _bytes=b"", _name=str(self))
 
     @property
     def is_plain(self) -> bool:
@@ -220,7 +228,13 @@ def table_file(path: str | Path, format: str | None = None) -> TableFile:
         rule = f"be one of {', '.join(FORMATS)}, or one of these with .gz or .zst"
         invalid("format", rule, value=format)
     if where is None:
-        bytes_ = Memory("standard input", "Write it to a file").read(sys.stdin.buffer).getvalue()
+        bytes_ = Memory(_STANDARD_INPUT, "Write it to a file").read(sys.stdin.buffer).getvalue()
+        if known is None and bytes_:
+            packed = ".gz" if bytes_.startswith(_GZIP) else ""
+            vcf = TableFile(None, "vcf", packed, True, bytes_)
+            if vcf.head().startswith(VCF_HEAD):
+                return vcf
+            packed = ""
         return TableFile(None, known or "csv", packed, True, bytes_)
     if where.is_fifo():
         raise ValueError(

@@ -127,7 +127,7 @@ def add_table_options(first: Any, add: Any, examples: Any) -> None:
         "files, .arrow, .feather, .npy, .npz, .dta, .sav, .sas7bdat, .xpt, each also .gz or .zst; "
         ".vcf, .vcf.gz, PLINK .bed or .raw; - is standard input",
     )
-    add_format(add, "FILE", "; csv for -")
+    add_format(add, "FILE", "; csv for -, or vcf")
     add("--example", choices=examples, help="a table that ships with mialeak, in place of FILE")
     add_delimiter(add)
     add(
@@ -360,8 +360,13 @@ def read_population(
     """The register or panel, and its file; perhaps its number of people, or frequencies."""
     if text is None:
         return None, []
-    if is_size and text.replace(",", "").replace("_", "").isdecimal() and not Path(text).exists():
-        return int(text.replace(",", "").replace("_", "")), []
+    from mialeak._fields import is_number
+
+    plain = text.replace(",", "").replace("_", "")
+    if is_size and is_number(plain) and not Path(text).exists():
+        if not plain.isdecimal() and not float(plain).is_integer():
+            raise ValueError(f"a number of people must be whole; got {text}")
+        return int(plain) if plain.isdecimal() else int(float(plain)), []
     of_file = argparse.Namespace(**{**vars(options), "file": text, "format": None})
     table = read_file(of_file, None, whole=whole, frequencies=frequencies)
     return table, [Path(text)]

@@ -315,13 +315,7 @@ def _with_heeded(wanted: list[Any] | None, options: argparse.Namespace) -> Any:
 
     def columns(names: Sequence[str]) -> list[Any]:
         whole = small and len(names) <= _WIDE
-        heeded = [
-            name
-            for name in names
-            if is_person_name(name)
-            or is_weight(name)
-            or (whole and name and not name.startswith("__index_level_"))
-        ]
+        heeded = [name for name in names if whole or is_person_name(name) or is_weight(name)]
         return list(dict.fromkeys([*wanted, *heeded]))
 
     return columns

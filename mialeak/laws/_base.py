@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, as_count, as_floats, first_index, invalid, require
 from mialeak._blocks import as_rng
+from mialeak._counts import refuse_answers
 from mialeak._labels import labels_of, require_same_columns
 
 __all__ = ["Joint", "Marginal", "as_joint", "as_parameter", "as_rows", "with_labels"]
@@ -100,6 +101,8 @@ class Marginal(ABC):
         if row.shape != (self.size,):
             invalid("target", f"have {self.size} entries; its shape is {row.shape}")
         n = as_count(n, "n", least=2)
+        for release in np.atleast_2d(given)[:1]:
+            refuse_answers(release, self.mean, n)
         ratio = self._log_ratio(_Given(np.atleast_2d(given), given.ndim == 1), row, n)
         return ratio.reshape(given.shape)
 

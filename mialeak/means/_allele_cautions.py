@@ -117,10 +117,13 @@ def code_cautions(
     counts: Mapping[Any, tuple[FloatArray, IntArray]],
     factors: Mapping[Any, Factor],
     others: int = 0,
+    *,
+    is_three_known: bool = False,
 ) -> list[str]:
     """Cautions for 3, 9 or 255 among counts of an allele; :func:`marker_cautions` has -9.
 
-    `others` are columns that hold 0, 1, 2, 3 and more, as all columns of other counts do.
+    `others` are columns that hold 0, 1, 2, 3 and more, as all columns of other counts do;
+    `is_three_known` is whether 1, 2 and 3 are the genotypes, and 0 may mark a missing one.
     """
     codes = {float(each) for values, _ in counts.values() for each in values}
     if 3.0 in codes and _are_two_copies(counts):
@@ -129,7 +132,7 @@ def code_cautions(
             "an allele. If it stands for two, as in gt_types of cyvcf2, where 2 is an unknown "
             "genotype, write 2 for two copies."
         ]
-    if 0.0 not in codes:
+    if is_three_known or 0.0 not in codes:
         codes -= {3.0}  # of 1, 2 and 3 it is a genotype
     total = sum(int(rows.sum()) for _, rows in counts.values())
     named = 2 * sum(bool(VARIANT.match(str(name))) for name in counts) > len(counts)

@@ -152,12 +152,13 @@ def cautions_of(
     cautions += cautions_of_thousands({k: factors[k] for k in numbers if numbers[k] is not None})
     held = {k: _held(factors[k], each) for k, each in numbers.items() if each is not None}
     counts = [name for name, (values, _) in held.items() if _are_counts(values)]
+    numbered = allele_number_cautions(held)
     if len(counts) >= _SITES:
         wide = sum(bool(np.isin(range(5), values).all()) for values, _ in held.values())
-        cautions += code_cautions({name: held[name] for name in counts}, factors, wide)
+        coded = {name: held[name] for name in counts}
+        cautions += code_cautions(coded, factors, wide, is_three_known=bool(numbered))
         cautions += _of_carriers({name: held[name] for name in counts})
-    cautions += _of_allele_counts(held)
-    cautions += allele_number_cautions(held)
+    cautions += _of_allele_counts(held) + numbered
     every = {**texts, **{k: values for k, (values, _) in held.items()}}
     loci = allele_cautions(factors, every) + cautions_of_loci(every)
     cautions += loci or cautions_of_named_pairs(factors, list(numbers))

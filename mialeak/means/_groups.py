@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,6 +13,7 @@ import numpy.typing as npt
 
 from mialeak._arrays import invalid, listed, unsupported
 from mialeak._columns import Factor, each_factor
+from mialeak._labels import require_same_rows
 from mialeak._markers import lone_markers
 from mialeak._report.document import Document, Notes, Section, Table
 from mialeak._report.report import Panel, Report
@@ -24,8 +26,9 @@ __all__ = ["GroupedMeanReport", "report_by_group"]
 
 #: The column that names the people of a file of genotypes, and of a table of samples.
 _PERSON = "sample"
-#: Least rows of a group.
+#: Least rows of a group, and a number in a sentence.
 _LEAST = 3
+_NUMBER = re.compile(r"\d[\d,.]*(?<=\d)")
 
 
 def report_by_group(
@@ -42,8 +45,9 @@ def report_by_group(
     judge : function
         Of the rows of a group and `settings`.
     table : table
-    by : str
-        The column of `samples`, or else of `table`, that names the groups.
+    by : str or sequence
+        The column of `samples`, or else of `table`, that names the groups; or their names, one for
+        each row of `table`.
     samples : table or None
         With the column "sample" of the people of `table`.
     settings : mapping
@@ -62,7 +66,8 @@ def report_by_group(
     if alone:
         remedy = "Select the rows of a group into a table of their own"
         unsupported(alone[0], "with by", "it belongs to one release", remedy)
-    places = _places(table, by, samples)
+    by, groups = (by, None) if _is_name(by) else _given(by, table, samples)
+    places = _places(_groups(table, by, samples) if groups is None else groups)
     columns, excluded = settings["columns"], list(settings["exclude"])
     if columns is not None and by in list(columns):
         invalid("by", "be no column that is published", value=by)
@@ -90,22 +95,52 @@ def _cautions_of_markers(by: Any, places: Mapping[Any, npt.NDArray[np.intp]]) ->
     ]
 
 
-def _places(table: Any, by: Any, samples: Any) -> dict[Any, npt.NDArray[np.intp]]:
-    """The rows of each group, groups by their names."""
+def _is_name(by: Any) -> bool:
+    """Whether it is the name of a column, not a value for each row."""
+    return isinstance(by, (str, tuple)) or not hasattr(by, "__len__")
+
+
+def _given(by: Any, table: Any, samples: Any) -> tuple[Any, list[Any]]:
+    """The name of the groups, and that of each row, of which a Series or a sequence is passed.
+
+    The name is that of a column of the table where the two are equal.
+    """
+    rule = "be the name of a column, or have a group for each row of table"
+    remedy = "Groups of several columns go into one, such as the texts of the values joined"
+    if samples is not None:
+        invalid("by", "be the name of a column of samples", error=TypeError)
+    require_same_rows(table=table, by=by)
+    name = getattr(by, "name", None)
+    name = "by" if name is None else name
+    is_series = hasattr(by, "to_frame") and not hasattr(by, "nlevels")  # an index has its levels
+    groups = _values(by.to_frame(name) if is_series else {name: by}, name)
+    rows = len(next(iter(dict(each_factor(table, [next(iter(_names(table)))])).values())).codes)
+    if len(groups) != rows:
+        invalid("by", f"{rule}; it has {len(groups):,} of {rows:,}", remedy=remedy)
+    if name in _names(table) and _values(table, name) != groups:
+        name = f"{name} (by)"
+    return name, groups
+
+
+def _groups(table: Any, by: Any, samples: Any) -> list[Any]:
+    """The group of each row, by the column of the table or of the samples."""
     if samples is None:
-        groups = _values(table, by)
-    else:
-        people = [str(name) for name in _values(samples, _PERSON)]
-        twice = [name for name, times in Counter(people).items() if times > 1]
-        if twice:
-            invalid("samples", f"name each person once; {twice[0]!r} occurs twice")
-        group_of = dict(zip(people, _values(samples, by), strict=True))
-        rows = [str(name) for name in _values(table, _PERSON)]
-        absent = [name for name in rows if name not in group_of]
-        if absent:
-            rule = f"have each person of the table; {len(absent):,} are absent"
-            invalid("samples", f"{rule}, such as {absent[0]!r}")
-        groups = [group_of[name] for name in rows]
+        return _values(table, by)
+    people = [str(name) for name in _values(samples, _PERSON)]
+    twice = [name for name, times in Counter(people).items() if times > 1]
+    if twice:
+        invalid("samples", f"name each person once; {twice[0]!r} occurs twice")
+    group_of = dict(zip(people, _values(samples, by), strict=True))
+    rows = [str(name) for name in _values(table, _PERSON)]
+    absent = [name for name in rows if name not in group_of]
+    if absent:
+        rule = f"have each person of the table; {len(absent):,} are absent"
+        invalid("samples", f"{rule}, such as {absent[0]!r}")
+    return [group_of[name] for name in rows]
+
+
+def _places(groups: Sequence[Any]) -> dict[Any, npt.NDArray[np.intp]]:
+    """The rows of each group, groups by their names."""
     places: dict[Any, list[int]] = {}
     for row, group in enumerate(groups):
         if group is None:
@@ -150,6 +185,31 @@ def _chosen(values: Any, rows: npt.NDArray[np.intp]) -> Any:
         return values.take(rows)
     values = list(values)
     return [values[row] for row in rows.tolist()]
+
+
+def _of_groups(sentences: Mapping[Any, Sequence[str]], of_all: str) -> list[str]:
+    """The sentences on each group; one for all groups where they differ in numbers at most.
+
+    Those that are the same of every group begin with `of_all`.
+    """
+    met: dict[str, dict[Any, str]] = {}
+    for group, each in sentences.items():
+        for sentence in each:
+            met.setdefault(_NUMBER.sub("#", sentence), {}).setdefault(group, sentence)
+    merged = []
+    for members in met.values():
+        first, *others = members.values()
+        if len(members) == len(sentences) and set(others) == {first}:
+            start = f"{of_all}{first[0].lower()}" if of_all else first[0]
+            merged.append(f"{start}{first[1:]}")
+            continue
+        which = f"In group {listed(members)}"
+        if others and set(others) != {first}:
+            shown, *beside = members
+            also = f"{len(beside):,} more" if len(beside) > 1 else repr(beside[0])
+            which = f"In group {shown!r}, and with other numbers in {also}"
+        merged.append(f"{which}: {first[0].lower()}{first[1:]}")
+    return merged
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -211,12 +271,9 @@ class GroupedMeanReport(Report):
 
     @property
     def cautions(self) -> tuple[str, ...]:
-        """Those of the file and of the groups."""
-        return self.file_cautions + tuple(
-            f"In group {group!r}: {caution[0].lower()}{caution[1:]}"
-            for group, report in self.reports.items()
-            for caution in report.cautions
-        )
+        """Those of the file and of the groups, the same of several groups once."""
+        each = {group: report.cautions for group, report in self.reports.items()}
+        return (*self.file_cautions, *_of_groups(each, "In each group: "))
 
     @property
     def assumed(self) -> tuple[str, ...]:
@@ -230,18 +287,15 @@ class GroupedMeanReport(Report):
             "Asymptotic: the limit for many rows. Each row is judged within its group, by the mean "
             "and covariance of the others of the group, as if these were known."
         )
-        beside: dict[str, list[str]] = {}
-        for group, report in self.reports.items():
-            for caveat in report.caveats[len(report.cautions) :]:
-                if not caveat.startswith("Asymptotic"):
-                    beside.setdefault(caveat, []).append(str(group))
-        shared = [
-            caveat
-            if len(members) == len(self.reports)
-            else f"In group {listed(members)}: {caveat[0].lower()}{caveat[1:]}"
-            for caveat, members in beside.items()
-        ]
-        return [*self.cautions, *self.notes, law, *shared]
+        beside = {
+            group: [
+                caveat
+                for caveat in report.caveats[len(report.cautions) :]
+                if not caveat.startswith("Asymptotic")
+            ]
+            for group, report in self.reports.items()
+        }
+        return [*self.cautions, *self.notes, law, *_of_groups(beside, "")]
 
     def panels(self, *, leakage: float = 0.01) -> Sequence[Panel]:
         """Those of the group of the riskiest row."""

@@ -153,9 +153,9 @@ def mean_leakage(
         independent columns of two values or of genotype counts, and no noise.
     na : {"error", "drop"}, optional
         What to do with missing values: refuse them, or leave their rows out.
-    by : str, optional
-        The means of each group of rows are published, by this column of `table` or `samples`; each
-        row is judged within its group.
+    by : str or sequence, optional
+        The means of each group of rows are published, by this column of `table` or `samples`, or by
+        these names, one for each row of `table`; each row is judged within its group.
     samples : table or path, optional
         A table whose column "sample" names the people of the column "sample" of `table`, and which
         has the column `by`.

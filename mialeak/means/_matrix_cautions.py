@@ -29,13 +29,16 @@ _BEYOND_CHANCE, _RATIO, _ERRORS = 5.0, 5.0, 3.0
 #: Dosages are on average so far from a genotype at most, and each genotype has this share at least.
 _AWAY, _LEAST_SHARE = 0.15, 0.01
 #: Codes of genotypes and their copies of an allele: these, those of snpStats and of rrBLUP, shares
-#: of alleles, and those of cyvcf2, where 2 is unknown; and share of the columns that hold them.
+#: of alleles, and those of cyvcf2, where 2 is unknown, or of a missing one, -1 and -9; and share of
+#: the columns that hold them.
 _CODES = [
     ((0.0, 1.0, 2.0), (0, 1, 2)),
     ((1.0, 2.0, 3.0), (0, 1, 2)),
     ((-1.0, 0.0, 1.0), (0, 1, 2)),
     ((0.0, 0.5, 1.0), (0, 1, 2)),
     ((0.0, 1.0, 2.0, 3.0), (0, 1, 1, 2)),
+    ((-1.0, 0.0, 1.0, 2.0), (1, 0, 1, 2)),
+    ((-9.0, 0.0, 1.0, 2.0), (1, 0, 1, 2)),
 ]
 _NEARLY_ALL = 0.9
 #: A mean 0 and a variance 1 after rounding to three decimals and more.

@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy import special
 
-from mialeak._arrays import listed
+from mialeak._arrays import FloatArray, listed
 from mialeak._columns import Factor, factor_from_values, factor_if_plain
 from mialeak._fields import as_numbers
 from mialeak._labels import (
@@ -23,7 +24,7 @@ from mialeak._labels import (
     names_of,
     word_of,
 )
-from mialeak._samples import groups_of_rows, number_persons
+from mialeak._samples import LEVEL, are_days, groups_of_rows, number_persons
 
 __all__ = [
     "cautions_of_cells",
@@ -40,10 +41,16 @@ IntArray = npt.NDArray[np.integer[Any]]
 #: Columns of a table, and values in all, up to which those that are left out are compared with the
 #: others.
 _MOST_COLUMNS, _MOST_VALUES = 200, 2**24
+#: What an index without a name is called: as ``reset_index`` calls it, and files that hold it.
+_INDEX = "index"
+_INDICES = (_INDEX, "", "Unnamed: 0", "__index_level_0__")
 #: Values of an index that are looked at.
 _FIRST = 1000
 #: Fewest values of a column named as persons that are looked at, and of one of another name.
 _FEWEST_NAMED, _FEWEST = 5, 20
+#: Rows of a value in an index of names, rows of a value of which rows are compared, on average, and
+#: fewest measures in which they are alike, and different values of each.
+_ROWS_OF_NAME, _ROWS_OF_ALIKE, _FEWEST_ALIKE, _FEWEST_MEASURED = 20, 10, 2, 10
 #: Fewest different counts of cells, pairs of rows that would agree if they were persons, and rows
 #: up to which these are compared.
 _FEWEST_COUNTS, _FEWEST_PAIRS, _MOST_CELLS = 3, 7.0, 2**17
@@ -61,9 +68,13 @@ def unpublished_columns(table: Any, published: Container[Any], rows: int) -> dic
         names = [name for name in names if is_person_name(name) or is_weight(name)]
     columns = {name: factor for name in names for factor in factor_if_plain(table, name)}
     index = getattr(table, "index", None) if hasattr(table, "iloc") else None
-    for name in getattr(index, "names", ()):
-        if name is not None and name not in published and index is not None:
-            columns[name] = factor_from_values(index.get_level_values(name).to_numpy(), name)
+    if index is None:
+        return columns
+    for place, name in enumerate(index.names):
+        key, level = _INDEX if name is None else name, index.get_level_values(place)
+        if name in published or (name is None and (_INDEX in every or level.is_unique)):
+            continue
+        columns.setdefault(key, factor_from_values(level.to_numpy(), key))
     return columns
 
 
@@ -75,7 +86,7 @@ def names_of_rows(table: Any) -> dict[Any, Factor]:
     named: dict[Any, Factor] = {}
     for place, name in enumerate(index.names):
         values = index[:_FIRST].get_level_values(place).to_numpy()
-        key = "index" if name is None else name
+        key = _INDEX if name is None else name
         named[key] = factor_from_values(values, key)
     return named
 
@@ -99,17 +110,86 @@ def person_cautions(
                 f"Column {name!r}, which is left out, has the name of an identifier, and "
                 f"{known:,} rows have {values:,} of its values. {_CURE}"
             ]
+        is_index = name in _INDICES and _order(factor) is None
+        if is_index and max(_FEWEST, known / _ROWS_OF_NAME) <= values < known:
+            return [f"The index has {values:,} values in {known:,} rows. {_CURE}"]
     columns = len(published) + len(chosen)
     if columns > _MOST_COLUMNS or columns * rows.size > _MOST_VALUES:
         return []
     every = {name: Factor(each.codes[rows], each.levels) for name, each in published.items()}
     named, others = groups_of_rows({**every, **chosen}, among=chosen)
-    if named is None or is_household_name(named):
+    if named is not None and not is_household_name(named):
+        return [
+            f"Rows of one value of column {named!r}, which is left out, agree in column "
+            f"{listed(others)}, as those of a person, or of a household, do. {_CURE}"
+        ]
+    measures = {name: Factor(each.codes[rows], each.levels) for name, each in published.items()}
+    return _of_alike_rows(chosen, measures)
+
+
+def _of_alike_rows(chosen: Mapping[Any, Factor], published: Mapping[Any, Factor]) -> list[str]:
+    """A caution for a column whose rows of one value differ little in what is published.
+
+    It has at most ten rows for each value on average.  Half of the measures, and two of them,
+    differ more between its values than within them.  Of numbers neighbours must differ too: a
+    column that rises with a measure names no persons.
+    """
+    measures = {name: ranks for name, each in published.items() if (ranks := _ranks(each)).size}
+    if len(measures) < _FEWEST_ALIKE:
         return []
-    return [
-        f"Rows of one value of column {named!r}, which is left out, agree in column "
-        f"{listed(others)}, as those of a person, or of a household, do. {_CURE}"
-    ]
+    for name, factor in chosen.items():
+        shown = factor.rows_of_level[factor.rows_of_level > 0]
+        is_short = _FEWEST <= shown.size < len(factor.codes) <= _ROWS_OF_ALIKE * shown.size
+        if not is_short or factor.n_missing or is_household_name(name) or are_days(factor):
+            continue
+        order = _order(factor)
+        alike = [k for k, ranks in measures.items() if _are_alike(ranks, factor.codes, order)]
+        if len(alike) >= max(_FEWEST_ALIKE, len(measures) / 2):
+            return [
+                f"Rows of one value of column {name!r}, which is left out, are alike in column "
+                f"{listed(alike)}, as those of a person are. If they are of one, take one row for "
+                "each person first, such as the mean of theirs: a person of several rows leaks "
+                "more than a row."
+            ]
+    return []
+
+
+def _ranks(factor: Factor) -> FloatArray:
+    """The ranks of the numbers of a measure without a missing value; empty for other columns."""
+    levels = as_numbers(factor.levels, text=isinstance(factor.value(0), str))
+    rows = factor.rows_of_level
+    if levels is None or factor.n_missing or np.count_nonzero(rows) < _FEWEST_MEASURED:
+        return np.zeros(0)
+    order = np.argsort(np.asarray(levels, np.float64), kind="stable")
+    ranks = np.empty(len(levels))
+    ranks[order] = np.cumsum(rows[order]) - rows[order] / 2.0
+    return ranks[factor.codes]
+
+
+def _order(factor: Factor) -> IntArray | None:
+    """The codes in the order of their numbers; None if they are words."""
+    levels = as_numbers(factor.levels, text=isinstance(factor.value(0), str))
+    if levels is None:
+        return None
+    order = np.argsort(np.asarray(levels, np.float64), kind="stable")
+    return np.asarray(order[factor.rows_of_level[order] > 0])
+
+
+def _are_alike(ranks: FloatArray, codes: IntArray, order: IntArray | None) -> bool:
+    """Whether the correlation of two rows of one code is above 1/2, by no chance."""
+    sizes = np.bincount(codes)
+    means = np.bincount(codes, ranks) / np.maximum(sizes, 1)
+    rows, groups = codes.size, np.count_nonzero(sizes)
+    between = float(sizes @ (means - ranks.mean()) ** 2) / (groups - 1.0)
+    within = float(np.square(ranks - means[codes]).sum()) / (rows - groups)
+    if order is not None:
+        steps = float(np.square(np.diff(means[order])).mean())
+        if steps < np.var(means[order]):  # twice the variance if numbers are in random order
+            return False
+    typical = (rows - float(np.square(sizes).sum()) / rows) / (groups - 1.0)
+    share = (between - within) / max(between + (typical - 1.0) * within, 1e-300)
+    ratio = between / max(within, 1e-300)
+    return share > 0.5 and bool(special.fdtrc(groups - 1.0, rows - groups, ratio) < LEVEL)
 
 
 def cautions_of_cells(

@@ -208,7 +208,10 @@ class Release:
     @cached_property
     def row_cautions(self) -> list[str]:
         """Cautions about rows that are no persons, or persons several times."""
-        codes = [column.factor.codes for column in self.categories if column.factor is not None]
+        factors = [column.factor for column in self.categories if column.factor is not None]
+        codes = [factor.codes for factor in factors]
+        if factors and not self.numbers.size and all(map(_are_truths, factors)):
+            return cautions_of_matrix(np.stack([_truths(f)[f.codes] for f in factors], axis=1))
         return cautions_of_matrix(self.numbers, codes, self.kin)
 
     @cached_property
@@ -443,3 +446,17 @@ def category_scores(counts: npt.NDArray[np.int64], variance: float) -> FloatArra
         squares = (1.0 - alike) ** 2 / (alike + added) + shares.sum() - shares + (s - t) ** 2 / s
     scores[shown] = squares / (a * n)
     return scores
+
+
+def _are_truths(factor: Factor) -> bool:
+    """Whether the values are True and False."""
+    return {_word(factor, code) for code in range(len(factor.levels))} <= {"true", "false"}
+
+
+def _truths(factor: Factor) -> npt.NDArray[np.int8]:
+    """1 for each level that is True, and 0 for False."""
+    return np.array([_word(factor, code) == "true" for code in range(len(factor.levels))], np.int8)
+
+
+def _word(factor: Factor, code: int) -> str:
+    return str(factor.value(code)).lower()

@@ -140,11 +140,11 @@ def edgeworth_score(
                 total += c0
             return total
 
-        return np.asarray(map_releases(releases, columns, in_unit_of(centre, expanded)))
+        return np.asarray(map_releases(releases, columns, in_unit_of(centre, expanded, n=n)))
     return map_releases(
         releases,
         columns,
-        in_unit_of(centre, lambda piece: cubic_sums(piece.rows, table, constant)),
+        in_unit_of(centre, lambda piece: cubic_sums(piece.rows, table, constant), n=n),
     )
 
 

@@ -95,7 +95,7 @@ def bernoulli_score(releases: Any, target: Any, p: Any, n: int) -> float | Float
         require_same_columns(target=target, p=p, releases=releases)
     target = as_target(target)
     p, fixed = as_column_probabilities(p, "p", target.size)
-    as_count(n, "n", least=2)
+    n = as_count(n, "n", least=2)
     require_counts(target, 1)
     require_likely_counts(target, p, 1)
     table, (zero, sign, chance) = padded(_ONE, target.size)
@@ -120,7 +120,7 @@ def bernoulli_score(releases: Any, target: Any, p: Any, n: int) -> float | Float
         if np.isnan(scores).any():
             piece.require((piece.rows >= 0.0) & (piece.rows <= 1.0), "be between 0 and 1")
 
-    score_in_unit = in_unit_of(p, score, most=1.0)
+    score_in_unit = in_unit_of(p, score, n=n, most=1.0)
     return map_releases(releases, target.size, score_in_unit, explain_failure)
 
 
@@ -200,7 +200,7 @@ def genotype_score(
             with np.errstate(over="ignore", invalid="ignore"):
                 return np.asarray(law._log_ratio(piece, target, n).sum(axis=1))
 
-        return map_releases(releases, target.size, in_unit_of(2.0 * p, rounded, most=2.0))
+        return map_releases(releases, target.size, in_unit_of(2.0 * p, rounded, n=n, most=2.0))
     require_counts(target, 2)
     require_likely_counts(target, p, 2)
     if fixed.size:
@@ -224,7 +224,7 @@ def genotype_score(
         if np.isnan(scores).any():
             require_genotype_means(piece, n)
 
-    score_in_unit = in_unit_of(2.0 * p, score, most=2.0)
+    score_in_unit = in_unit_of(2.0 * p, score, n=n, most=2.0)
     return map_releases(releases, target.size, score_in_unit, explain_failure)
 
 
@@ -307,4 +307,4 @@ def likelihood_ratio_score(
         scores = law._scores(piece, targets, n)
         return scores if rows.ndim == 2 else scores[:, 0]
 
-    return map_releases(releases, law.size, in_unit_of(law.mean, score))
+    return map_releases(releases, law.size, in_unit_of(law.mean, score, n=n))

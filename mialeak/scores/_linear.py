@@ -105,7 +105,7 @@ def covariance_score(releases: Any, target: Any, mean: Any, cov: Any, n: int) ->
         if weights is not deviation:
             deviation[:] = weights
         half = 0.5 * _score_at(target, table, mean, by) / n
-        score = in_unit_of(mean, lambda piece: cubic_sums(piece.rows, table, -half))
+        score = in_unit_of(mean, lambda piece: cubic_sums(piece.rows, table, -half), n=n)
         return map_releases(releases, mean.size, score)
     half = 0.5 * float(squared_distances(target, mean, by, "target")) / n
 
@@ -114,7 +114,7 @@ def covariance_score(releases: Any, target: Any, mean: Any, cov: Any, n: int) ->
             piece, by, lambda rows: by.inner(rows - mean, np.tile(deviation, (len(rows), 1)))
         )
 
-    return np.subtract(map_releases(releases, mean.size, in_unit_of(mean, inner)), half)[()]
+    return np.subtract(map_releases(releases, mean.size, in_unit_of(mean, inner, n=n)), half)[()]
 
 
 def _score_at(target: FloatArray, table: FloatArray, mean: FloatArray, by: Whitening) -> float:

@@ -18,8 +18,10 @@ from mialeak._arrays import (
     for_columns,
     invalid,
     refuse_masked,
+    within,
 )
 from mialeak._blocks import block_rows
+from mialeak._counts import refuse_answers
 from mialeak._kernels import checks, scores as kernels
 
 __all__ = [
@@ -44,8 +46,20 @@ _OTHER_UNIT, _NEAR_FACTOR, _NEARER = 0.5, 0.1, 0.5
 #: Share of the range that is far from a mean and that is close to it; so many columns are far, of
 #: which so many are close to the mean of the other allele.
 _FAR, _CLOSE, _SEVERAL, _NEARLY_ALL = 0.25, 0.1, 6, 0.9
-#: Smallest frequency of an allele in a population of people.
-_LEAST_SHARE = 1e-12
+#: What a release may be in place of means m of bits, with the mean that it then has; and the same
+#: of mean counts m.
+_OF_BITS: dict[str, Callable[[FloatArray], FloatArray]] = {
+    "shares of carriers, m * (2 - m)": lambda m: m * (2.0 - m),
+    "frequencies, where m are shares of carriers": lambda m: 1.0 - np.sqrt(1.0 - m),
+    "mean counts, where m are shares of carriers": lambda m: 2.0 - 2.0 * np.sqrt(1.0 - m),
+    "shares of homozygotes, m**2": np.square,
+}
+_OF_COUNTS: dict[str, Callable[[FloatArray], FloatArray]] = {
+    "shares of carriers, m - m**2 / 4": lambda m: m - 0.25 * m * m,
+}
+#: Columns at least in which this shows, the share of them that counts as independent, standard
+#: errors that the release is away from `mean`, and squared ones from the other mean at most.
+_FEWEST_OF_LAW, _UNLINKED, _ERRORS, _FITS = 20, 0.1, 6.0, 5.0
 _FLOAT32 = np.dtype(np.float32)
 
 
@@ -78,13 +92,16 @@ Function = Callable[[Piece], FloatArray]
 ExplainFailure = Callable[[Piece, FloatArray], None]
 
 
-def in_unit_of(mean: FloatArray, function: Function, *, most: float | None = None) -> Function:
+def in_unit_of(
+    mean: FloatArray, function: Function, *, n: int, most: float | None = None
+) -> Function:
     """`function`, which refuses releases of another unit or of the other allele than `mean`.
 
     The means of many columns are near `mean`.  Where a multiple of `mean` is nearer by far, such as
     half of it, releases are frequencies beside mean counts, per cent or totals; where columns that
     are far from `mean` are near `most` minus `mean`, they are means of the other allele.  `most` is
-    the largest value of a row, by default 1 or 2, whichever fits.
+    the largest value of a row, by default 1 or 2, whichever fits.  Means of n rows that are further
+    from `mean` than chance explains, and near the shares of carriers, are these.
     """
     if mean.size < _COLUMNS:
         return function
@@ -98,28 +115,14 @@ def in_unit_of(mean: FloatArray, function: Function, *, most: float | None = Non
                 return function(piece)
             release = release.astype(np.float64, copy=False)
             if all_finite(release):
-                _refuse_answers(rows[0], mean)
+                refuse_answers(rows[0], mean, n)
                 _require_unit(release, mean, totals=most is None)
                 for value in (1.0, 2.0) if most is None else (most,):
                     _require_allele(release, mean, value)
+                    _require_law(release, mean, value, n)
         return function(piece)
 
     return checked
-
-
-def _refuse_answers(release: FloatArray, mean: FloatArray) -> None:
-    """Refuse 0 and 1 alone, which are no means of several rows, as answers of a beacon."""
-    present = (release == 1.0) & (mean > _LEAST_SHARE) & (mean < 0.5)
-    answers = int(np.count_nonzero(present))
-    are_answers = bool(((release == 0.0) | (release == 1.0)).all())
-    if answers < _SEVERAL or not are_answers or mean.min() < 0.0:
-        return
-    invalid(
-        "releases",
-        f"be means of rows; all {release.size} are 0 or 1, and {answers} are 1 where the mean is "
-        "below 1/2, as answers are whether a row has an allele",
-        remedy="Of such answers mialeak.laws.Chain has log_likelihood_ratio(until=)",
-    )
 
 
 def _require_unit(release: FloatArray, mean: FloatArray, *, totals: bool) -> None:
@@ -158,6 +161,30 @@ def _require_allele(release: FloatArray, mean: FloatArray, most: float) -> None:
             index=column,
             value=release[column],
             remedy=f"As {of}, replace releases by {most:g} minus them there",
+        )
+
+
+def _require_law(release: FloatArray, mean: FloatArray, most: float, n: int) -> None:
+    """Refuse shares of carriers beside frequencies, and the like, that `mean` does not explain."""
+    is_constant = np.ptp(mean) <= _CLOSE * np.abs(mean).max()
+    if mean.size < _FEWEST_OF_LAW or is_constant or not within(mean, 0.0, most):
+        return
+    apart = release - mean
+    error = math.sqrt(float(mean @ (most - mean)) / n)  # at most, of a sum of independent columns
+    if _UNLINKED**0.5 * abs(float(apart.sum())) < _ERRORS * error:
+        return
+    laws = _OF_BITS if most == 1.0 else _OF_COUNTS
+    values = {given: law(mean) for given, law in laws.items()}
+    off = {given: np.abs(release - value) for given, value in values.items()}
+    given = min(off, key=lambda each: float(off[each].sum()))
+    variance = float(values[given] @ np.abs(most - values[given])) / n
+    fits = off[given] @ off[given] < _FITS * variance
+    if fits and off[given].sum() < _NEARER * np.abs(apart).sum():
+        invalid(
+            "releases",
+            f"be means of rows with the mean m; they seem to be {given}",
+            remedy="Carriers of an allele of frequency p have the law mialeak.laws.Presence(p) and "
+            "the mean 1 - (1 - p)**2, counts 0, 1 and 2 the mean 2 * p",
         )
 
 

@@ -97,7 +97,7 @@ def glir_score(releases: Any, target: Any, mean: Any, cov: Any, n: int) -> float
             return 0.0 * distance
         return -log_tails(distance, float(by.rank), centrality)[0]
 
-    return map_releases(releases, mean.size, in_unit_of(mean, score))
+    return map_releases(releases, mean.size, in_unit_of(mean, score, n=n))
 
 
 def mixture_score(score: Any, rate: float) -> float | FloatArray:
