@@ -41,6 +41,7 @@ from wrong_offices import CURED, OFFICES, ORDINARY_OFFICES
 from wrong_persons import ORDINARY, PERSONS
 from wrong_registers import REGISTER_INPUTS
 from wrong_releases import PLANS
+from wrong_rows import ORDINARY_ROWS, ROWS
 from wrong_surveys import FRAMES, ORDINARY_SURVEYS, SURVEY_CALLS, SURVEYS
 from wrong_tables import COUNTED, NAMED, PEOPLE, RAW, TABLE_CALLS, TABLES
 
@@ -60,8 +61,8 @@ ANSWERS = {"table": " Publishing ", "mean": " Publishing ", "release": " These 2
 IN_PYTHON = TABLE_CALLS + LARGE_CALLS + CALLS + GENETICS + CALLS_OF_PERSONS
 IN_PYTHON += SURVEY_CALLS
 LINES = TABLES + COUNTS + LAYOUTS + MEANS + AUDITS + PLANS + PERSONS + MEANS_OF_PERSONS
-LINES += REGISTER_INPUTS + OFFICES + SURVEYS
-TAKEN = ORDINARY + ORDINARY_MEANS + ORDINARY_OFFICES + ORDINARY_SURVEYS
+LINES += REGISTER_INPUTS + OFFICES + SURVEYS + ROWS
+TAKEN = ORDINARY + ORDINARY_MEANS + ORDINARY_OFFICES + ORDINARY_SURVEYS + ORDINARY_ROWS
 
 
 @pytest.mark.parametrize("case", LINES, ids=lambda case: case.title)
