@@ -155,7 +155,8 @@ def population_report(
         cell than the table has rows, or not more people than the release has rows; if a stratum
         of it has no rows in the table, or nobody else.
     """
-    rowwise = table if persons_of_rows is None else {}  # weights are those of rows of persons
+    # Weights are those of rows of persons; a table of counts is in memory.
+    rowwise = table if persons_of_rows is None or isinstance(table, Source) else {}
     if population is None or is_size(population):
         size = None if population is None else int(population)
         return None, cautions_of_weights(rowwise, size, values)

@@ -16,7 +16,7 @@ from mialeak._labels import is_body_weight, is_count_name, is_person_name, is_we
 from mialeak._samples import LEVEL, shares_differ
 from mialeak.tables._cells import codes_of, count_cells
 from mialeak.tables._counts import numbers_of
-from mialeak.tables._sources import Source, beginning
+from mialeak.tables._sources import Source, beginning, repeated_cells
 
 __all__ = [
     "cautions_of_drawn_groups",
@@ -122,10 +122,13 @@ def cautions_of_weights(table: Any, people: int | None, chosen: Container[Any]) 
 
 
 def _looked_at(table: Any, name: Any) -> list[Factor]:
-    """A column, or what its first rows show; none if it does not hold single values."""
+    """A column, or its first rows; none if it does not hold single values."""
     if not isinstance(table, Source):
         return factor_if_plain(table, name)
-    return [table.beginning(name)[0]] if table.can_be_read_again else []
+    if not table.can_be_read_again:
+        return []
+    factor, rows = table.beginning(name)
+    return [repeated_cells({name: factor}, rows)[name]]
 
 
 def _goes_by_others(table: Any, name: Any, factor: Factor) -> bool:
