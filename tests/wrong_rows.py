@@ -24,6 +24,23 @@ def sample(**others):
     return {"t.csv": written({**TABLE, **others})}
 
 
+#: The people of the sample with incomes; a few times each, and in languages; pupils of classes.
+PEOPLE = {**TABLE, "income": np.exp(RNG.normal(4, 0.5, N)).astype(int)}
+TIMES = 1 + RNG.poisson(3, N)
+MIXED = RNG.permutation(TIMES.sum())
+SPEAKS = 1 + RNG.integers(0, 3, N)
+CLASS = RNG.integers(0, 150, N)
+PUPILS = {
+    "school": CLASS // 5, "years": (7 * CLASS * CLASS) % 31, "room": (11 * CLASS) % 17,
+    "sex": SEX, "born": RNG.integers(2010, 2013, N), "lunch": RNG.integers(0, 2, N),
+}  # fmt: skip
+
+
+def repeated(times, order=slice(None), **others):
+    columns = {name: np.repeat(values, times)[order] for name, values in PEOPLE.items()}
+    return {"t.csv": written({**columns, **others})}
+
+
 ROWS = [
     *(
         Shell(
@@ -50,12 +67,49 @@ ROWS = [
         },
         cautioned=True,
     ),
+    *(
+        Shell(
+            f"persons repeated by their weights, in random order, by {columns}",
+            f"table t.csv --columns {columns} --max-leakage 1",
+            ["rows equal no other row", "as where a survey weight states how often"],
+            repeated(TIMES, MIXED),
+            cautioned=True,
+        )
+        for columns in ("region,age", "region,age,sex,income")
+    ),
+    *(
+        Shell(
+            f"several rows of a person for languages, {how}",
+            "table t.csv --columns region,language --max-leakage 1",
+            ["Without column 'language' only", "with different values of 'language', as explode"],
+            repeated(
+                SPEAKS, order, language=np.array([f"l{j}" for k in SPEAKS for j in range(k)])[order]
+            ),
+            cautioned=True,
+        )
+        for how, order in (
+            ("one after another", slice(None)),
+            ("in random order", RNG.permutation(SPEAKS.sum())),
+        )
+    ),
 ]
 
 ORDINARY_ROWS = [
-    Shell(title, "table t.csv --columns region,age,sex", [], sample(weight=weights))
-    for title, weights in (
-        ("weights of bodies, without a population", OF_BODIES),
-        ("weights that are nearly equal, without a population", 20 + RNG.normal(0, 2, N).round(2)),
-    )
-]
+    *(
+        Shell(title, "table t.csv --columns region,age,sex", [], sample(weight=weights))
+        for title, weights in (
+            ("weights of bodies, without a population", OF_BODIES),
+            ("weights that are nearly equal, and no population", 20 + RNG.normal(0, 2, N).round(2)),
+        )
+    ),
+    Shell("the same people once", "table t.csv --columns region,age", [], repeated(1)),
+    Shell("more people in a coarse table", "table t.csv", [], {"t.csv": written({
+        "region": RNG.integers(1, 17, 9000), "age": RNG.integers(0, 9, 9000),
+        "sex": RNG.choice([*"fm"], 9000), "kind": RNG.choice([*"abcd"], 9000),
+    })}),
+    Shell("pupils of classes", "table t.csv", [], {"t.csv": written(PUPILS)}),
+    Shell("indicators of a value", "table t.csv", [], {"t.csv": written({
+        **{f"region is {k}": 1 * (TABLE["region"] == k) for k in range(1, 16)},
+        **{f"age is {k}": 1 * (TABLE["age"] == k) for k in range(8)}, "sex": SEX,
+    })}),
+]  # fmt: skip
