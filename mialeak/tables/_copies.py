@@ -31,7 +31,7 @@ Codes = tuple[npt.NDArray[Any], int]
 _FEWEST_ROWS, _FIRST, _FIRST_WITHOUT = 200, 2**15, 10_000
 #: Share of rows alone from which nothing is simulated; that of the expected ones below which these
 #: are too few, and the fewest that are expected; how many more different rows are.
-_OFTEN_ALONE, _TOO_FEW, _FEWEST_ALONE, _MORE_CELLS = 0.3, 0.4, 50, 1.25
+_OFTEN_ALONE, _RARELY, _FEWEST_ALONE, _MORE_CELLS = 0.3, 0.4, 50, 1.25
 #: Least share of rows that shuffling a column changes, and how many more cells it makes.
 _CHANGED, _MORE_SHUFFLED = 0.1, 1.05
 
@@ -49,10 +49,10 @@ def cautions_of_copies(every: Mapping[Any, Factor]) -> list[str]:
         return []
     several = {name: each for name, each in every.items() if sizes[name] > 1}
     several = {name: each for name, each in several.items() if not all_differ(each)}
-    found = _alone(several, min(rows, _FIRST))
-    if found:
+    sentence = _alone(several, min(rows, _FIRST))
+    if sentence:
         return [
-            f"Only {found} Persons seem to be there several times, as where a survey weight "
+            f"Only {sentence} Persons seem to be there several times, as where a survey weight "
             "states how often, or a merge repeats them. Pass each person once."
         ]
     first = min(rows, _FIRST_WITHOUT)
@@ -61,10 +61,10 @@ def cautions_of_copies(every: Mapping[Any, Factor]) -> list[str]:
         others = {key: each for key, each in several.items() if key != name}
         if cells < _MORE_CELLS * _number_of_cells(others, first):
             continue
-        found = _alone(others, first)
-        if found:
+        sentence = _alone(others, first)
+        if sentence:
             return [
-                f"Without column {name!r} only {found} Persons seem to have several rows, with "
+                f"Without column {name!r} only {sentence} Persons seem to have several rows, with "
                 f"different values of {name!r}, as explode and merge make them. Pass one row a "
                 "person, or add a column that identifies the person, and name it with person='ID'."
             ]
@@ -90,7 +90,7 @@ def _alone(factors: Mapping[Any, Factor], rows: int) -> str:
     start, pairs, shared = _tree(columns, rows)
     simulated = count_cells(_simulated(columns, start, pairs, rows), rows).counts
     expected = int(np.count_nonzero(simulated == 1))
-    if expected < max(_FEWEST_ALONE, alone / _TOO_FEW):
+    if expected < max(_FEWEST_ALONE, alone / _RARELY):
         return ""
     if simulated.size < _MORE_CELLS * cells.size or not _are_bound(columns, shared, cells.size):
         return ""
