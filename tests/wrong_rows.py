@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import numpy as np
-from wrong_inputs import Shell, csv
+import pandas as pd
+from wrong_inputs import Call, Shell, csv
+
+from mialeak.tables import table_leakage
 
 RNG = np.random.default_rng(53)
 
@@ -34,6 +37,12 @@ PUPILS = {
     "school": CLASS // 5, "years": (7 * CLASS * CLASS) % 31, "room": (11 * CLASS) % 17,
     "sex": SEX, "born": RNG.integers(2010, 2013, N), "lunch": RNG.integers(0, 2, N),
 }  # fmt: skip
+
+
+#: A cross-tabulation of two columns by ages from 20, its rows in order and in another.
+BY_AGE = pd.DataFrame({"age": range(20, 80), "single": RNG.poisson(9, 60),
+                       "married": RNG.poisson(14, 60)})  # fmt: skip
+MIXED_AGES = BY_AGE.sample(frac=1, random_state=1).reset_index(drop=True)
 
 
 def repeated(times, order=slice(None), **others):
@@ -94,7 +103,26 @@ ROWS = [
     ),
 ]
 
+ROW_CALLS = [
+    Call(f"a cross-tabulation, {how}", call, ["as in a cross-tabulation", *says], cautioned=True)
+    for how, call, says in (
+        ("in another order", lambda: table_leakage(MIXED_AGES), ["no two rows agree in 'age'"]),
+        (
+            "without its labels, in another order",
+            lambda: table_leakage(MIXED_AGES, exclude=["age"]),
+            ["column 'age', which is left out, labels rows"],
+        ),
+        (
+            "without its labels",
+            lambda: table_leakage(BY_AGE, exclude=["age"]),
+            ["column 'age', which is left out, labels rows 20, 21"],
+        ),
+    )
+]
+
 ORDINARY_ROWS = [
+    Shell("measures of persons with numbers", "table t.csv --exclude patient_nr", [],
+          {"t.csv": MIXED_AGES.rename(columns={"age": "patient_nr"}).to_csv(index=False)}),
     *(
         Shell(title, "table t.csv --columns region,age,sex", [], sample(weight=weights))
         for title, weights in (

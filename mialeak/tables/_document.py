@@ -13,6 +13,7 @@ from mialeak._report.document import Document, Notes, Pairs, Section, Table
 from mialeak._report.text import accuracy, enough, number, percent, printable
 from mialeak._results import Kind, Result
 from mialeak.tables._by_column import section_of_columns
+from mialeak.tables._crosstabs import may_be_crosstab
 from mialeak.tables._secrets import section_of_secret
 
 if TYPE_CHECKING:
@@ -71,6 +72,9 @@ def assumed(report: TableReport) -> str:
             "column of the counts (option counts); if a value marks a missing one, name it (option "
             "missing)."
         )
+        values = dict(enumerate(report._cell_values))
+        if 2 * report.n_cells > report.rows and may_be_crosstab(values):
+            who += " No number counts persons; of a cross-tabulation, write one row a cell."
     if report.secret is not None:
         column = printable(report.secret.column)
         who += f" The published table is by the secret column {column} too."
