@@ -134,7 +134,7 @@ def cautions_of_index(frame: Any, factors: Mapping[Any, Factor]) -> list[str]:
     which = None
     if may_be_crosstab(factors):
         which = _classes_of_rows(frame, index, factors)
-    if which is None and may_be_crosstab(others) and all_differ(factors[labels]):
+    if which is None and may_be_crosstab(others) and _are_classes(labels, factors[labels]):
         which = f"no two rows agree in {labels!r}"
     if which is None:
         return []
@@ -203,17 +203,30 @@ def _classes_of_rows(frame: Any, index: Any, factors: Mapping[Any, Factor]) -> s
             if tuple(map(str, first)) not in (("0", "1"), ("1", "2")):
                 return f"column {name!r}, which is left out, labels rows {first[0]}, {first[1]} ..."
     for name in [each for each in names_of(frame)[:1] if each not in factors]:
-        for factor in filter(all_differ, factor_if_plain(frame, name, ())):
-            numbers = None if is_person_name(name) else numbers_of(factor)
-            if numbers is None:
-                continue
-            ordered = np.sort(numbers[factor.codes])
-            if _is_even(np.diff(ordered)) and ordered[0] > 1.0:
-                values = [factor.value(code) for code in factor.codes[:2].tolist()]
-                return (
-                    f"column {name!r}, which is left out, labels rows {values[0]}, {values[1]} ..."
-                )
+        for factor in factor_if_plain(frame, name, ()):
+            if _are_classes(name, factor, numbering=False):
+                first = [factor.value(code) for code in factor.codes[:2].tolist()]
+                return f"column {name!r}, which is left out, labels rows {first[0]}, {first[1]} ..."
     return None
+
+
+def _are_classes(name: Any, factor: Factor, *, numbering: bool = True) -> bool:
+    """Whether numbers that differ by even steps label rows, and number neither these nor persons.
+
+    In another order than their own, numbers from 0 or 1 on may label rows if `numbering` may.
+    """
+    if is_person_name(name) or not all_differ(factor):
+        return False
+    numbers = numbers_of(factor)
+    if numbers is None:
+        return False
+    shown = numbers[factor.codes]
+    ordered = np.sort(shown)
+    steps = np.diff(ordered)
+    if not _is_even(steps):
+        return False
+    is_order = not numbering or np.array_equal(shown, ordered)
+    return not (is_order and (steps[0], ordered[0]) in _PLACES)
 
 
 def _sums_to_whole(factor: Factor) -> bool:
