@@ -208,6 +208,12 @@ def test_persons_of_a_table_elsewhere_are_looked_for(tmp_path, small):
     assert not table_leakage(once.lazy(), ["ward"]).cautions
 
 
+def test_unequal_weights_of_a_table_elsewhere_are_named():
+    frame = pl.DataFrame({"age": [*range(20)] * 5, "wgt_pers": [1.5, 7.5] * 50})
+    cautions = table_leakage(frame.lazy(), ["age"]).cautions
+    assert "survey weight, from 1.5 to 7.5" in " ".join(cautions)
+
+
 def test_a_column_of_persons_in_an_engine_is_looked_up_without_a_warning():
     lazy = pl.LazyFrame({"person": [1, 1, 2, 3], "ward": [1, 2, 2, 1]})
     with warnings.catch_warnings():

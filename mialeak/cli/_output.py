@@ -362,6 +362,7 @@ _ADVICE = {
     "as panel, if it describes": "as --panel, if it describes",
     "or as published, if": "or as --published, if",
     "pass strata=,": "pass --strata,",
+    "register as population=": "register as --population",
     "margins=['A', 'B']": "--margins A,B",
     "leave counts out": "leave out --counts",
     "leave person out": "leave out --person",

@@ -11,7 +11,13 @@ import numpy.typing as npt
 from mialeak._arrays import invalid, listed
 from mialeak._columns import Factor, factor_if_plain
 from mialeak._fields import is_number
-from mialeak._labels import WORDS_OF_SEXES, WORDS_OF_TOTALS, names_of, word_of
+from mialeak._labels import (
+    WORDS_OF_SEXES,
+    WORDS_OF_TOTALS,
+    is_person_name,
+    names_of,
+    word_of,
+)
 from mialeak.tables._cells import all_differ, codes_of, count_cells
 from mialeak.tables._counts import (
     NEARLY_ALL,
@@ -22,7 +28,7 @@ from mialeak.tables._counts import (
 )
 from mialeak.tables._unpublished import whole_count
 
-__all__ = ["cautions_of_index", "check_index", "check_rows_are_persons"]
+__all__ = ["cautions_of_index", "check_index", "check_rows_are_persons", "may_be_crosstab"]
 
 #: Largest table of shares, and how far from 1 or 100 their rounding can bring the sum.
 _MOST_SHARES, _ROUNDING = 100_000, 0.005
@@ -85,7 +91,7 @@ def check_index(frame: Any, factors: dict[Any, Factor], counts: Any) -> None:
     """
     index: Any = getattr(frame, "index", None)
     names = [name for name in getattr(index, "names", ()) if name is not None]
-    if counts is None and not _may_be_crosstab(factors, bool(names)):
+    if counts is None and not may_be_crosstab(factors, bool(names)):
         return
     if names:
         rule = f"hold its categories in columns; its index has the name {listed(names)}"
@@ -122,9 +128,14 @@ def cautions_of_index(frame: Any, factors: Mapping[Any, Factor]) -> list[str]:
             "in columns, as where explode or merge gives a person several rows. If so, call "
             "reset_index() and pass person='index'."
         ]
-    if names or not _may_be_crosstab(factors, False):
+    if names:
         return []
-    which = _classes_of_rows(frame, index, factors)
+    labels, others = next(iter(factors), None), dict(list(factors.items())[1:])
+    which = None
+    if may_be_crosstab(factors):
+        which = _classes_of_rows(frame, index, factors)
+    if which is None and may_be_crosstab(others) and _are_classes(labels, factors[labels]):
+        which = f"no two rows agree in {labels!r}"
     if which is None:
         return []
     return [
@@ -144,7 +155,7 @@ def _has_several_rows(index: Any, factors: Mapping[Any, Factor]) -> bool:
     return any((np.diff(each.codes) != 0)[same].any() for each in factors.values())
 
 
-def _may_be_crosstab(factors: Mapping[Any, Factor], named: bool) -> bool:
+def may_be_crosstab(factors: Mapping[Any, Factor], named: bool = False) -> bool:
     """Whether all columns hold whole numbers; without a `named` index large ones, of few rows."""
     if not factors or not all(holds_counts(each, strict=True) for each in factors.values()):
         return False
@@ -191,7 +202,31 @@ def _classes_of_rows(frame: Any, index: Any, factors: Mapping[Any, Factor]) -> s
             first = [factor.value(code) for code in factor.codes[:2].tolist()]
             if tuple(map(str, first)) not in (("0", "1"), ("1", "2")):
                 return f"column {name!r}, which is left out, labels rows {first[0]}, {first[1]} ..."
+    for name in [each for each in names_of(frame)[:1] if each not in factors]:
+        for factor in factor_if_plain(frame, name, ()):
+            if _are_classes(name, factor, numbering=False):
+                first = [factor.value(code) for code in factor.codes[:2].tolist()]
+                return f"column {name!r}, which is left out, labels rows {first[0]}, {first[1]} ..."
     return None
+
+
+def _are_classes(name: Any, factor: Factor, *, numbering: bool = True) -> bool:
+    """Whether numbers that differ by even steps label rows, and number neither these nor persons.
+
+    In another order than their own, numbers from 0 or 1 on may label rows if `numbering` may.
+    """
+    if is_person_name(name) or not all_differ(factor):
+        return False
+    numbers = numbers_of(factor)
+    if numbers is None:
+        return False
+    shown = numbers[factor.codes]
+    ordered = np.sort(shown)
+    steps = np.diff(ordered)
+    if not _is_even(steps):
+        return False
+    is_order = not numbering or np.array_equal(shown, ordered)
+    return not (is_order and (steps[0], ordered[0]) in _PLACES)
 
 
 def _sums_to_whole(factor: Factor) -> bool:

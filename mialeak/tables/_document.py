@@ -13,6 +13,7 @@ from mialeak._report.document import Document, Notes, Pairs, Section, Table
 from mialeak._report.text import accuracy, enough, number, percent, printable
 from mialeak._results import Kind, Result
 from mialeak.tables._by_column import section_of_columns
+from mialeak.tables._crosstabs import may_be_crosstab
 from mialeak.tables._secrets import section_of_secret
 
 if TYPE_CHECKING:
@@ -77,10 +78,13 @@ def _people(report: TableReport) -> str:
             "If years, sites or questions repeat people, keep the rows of one of them; if rows are "
             "sums of others, name the value that marks them: option total."
         )
-    return (
+    who = (
         "Each row is a different person. If persons have several rows: option person. If the rows "
         "are counted already: option counts."
     )
+    if 2 * report.n_cells > report.rows and may_be_crosstab(dict(enumerate(report._cell_values))):
+        who += " No number counts persons; of a cross-tabulation, write one row a cell."
+    return who
 
 
 def _drawn(report: TableReport) -> str:

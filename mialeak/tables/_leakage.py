@@ -480,14 +480,14 @@ def _cautions(counted: _Counted, person: Any, counts: Any) -> list[str]:
             return [*cautions, *cautions_of_numbers(person, everything), *stacked]
         cautions += cautions_of_uncounted_persons(table, factors, everything, beginning)
         in_memory = not isinstance(table, Source)
-        is_same = factors is counted.unrecoded and counted.kept.all()
-        cells = counted.cells if is_same and in_memory else None
+        is_same = in_memory and factors is counted.unrecoded and counted.kept.all()
+        cells = counted.cells if is_same else None
         of_rows = cautions_of_omitted_counts(everything, counted.unrecoded, cells=cells)
-        of_rows = (of_rows or cautions_of_rows(factors, counted.cells)) + stacked
-        if not of_rows and in_memory:
-            of_rows = cautions_of_melted(everything, np.ones_like(counted.kept, np.int64), factors)
-        elif not of_rows:
-            of_rows = cautions_of_melted(values, sizes, factors)
+        every = everything if in_memory else {}
+        of_rows = (of_rows or cautions_of_rows(factors, counted.cells, every)) + stacked
+        if not of_rows:
+            asked = (everything, 1 * np.ones_like(counted.kept)) if in_memory else (values, sizes)
+            of_rows = cautions_of_melted(*asked, factors)
         return cautions + of_rows
     every = all_columns(table, counted.unrecoded, counts)
     return [

@@ -155,10 +155,11 @@ def population_report(
         cell than the table has rows, or not more people than the release has rows; if a stratum
         of it has no rows in the table, or nobody else.
     """
-    if population is None:
-        return None, []
-    if is_size(population):
-        return None, cautions_of_weights(table, int(population))
+    # Weights are those of rows of persons; a table of counts is in memory.
+    rowwise = table if persons_of_rows is None or isinstance(table, Source) else {}
+    if population is None or is_size(population):
+        size = None if population is None else int(population)
+        return None, cautions_of_weights(rowwise, size, values)
     if strata is not None:
         _check_strata(strata, list(values), n, recoding)
     factors, persons, notes = _read(population, list(values), counts, missing, total)
@@ -210,7 +211,8 @@ def population_report(
     cautions += cautions_of_drawn_groups(uncounted)
     if strata is None:
         cautions += cautions_of_sample(categories, register, shown)
-        return report, cautions + cautions_of_uncounted_shares(uncounted)
+        cautions += cautions_of_uncounted_shares(uncounted)
+        return report, cautions + cautions_of_weights(rowwise, whole.people, values)
     return report, cautions + cautions_of_strata(strata, categories, register, shown)
 
 

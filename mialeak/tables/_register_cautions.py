@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Container, Iterator, Sequence
+from itertools import chain, combinations
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,8 +14,9 @@ from mialeak._arrays import listed
 from mialeak._columns import Factor, factor_if_plain
 from mialeak._labels import is_body_weight, is_count_name, is_person_name, is_weight, names_of
 from mialeak._samples import LEVEL, shares_differ
+from mialeak.tables._cells import codes_of, count_cells
 from mialeak.tables._counts import numbers_of
-from mialeak.tables._sources import Source, beginning
+from mialeak.tables._sources import Source, beginning, repeated_cells
 
 __all__ = [
     "cautions_of_drawn_groups",
@@ -37,9 +39,10 @@ class Uncounted(NamedTuple):
 
 #: Fewest groups that were drawn, and that were not.
 _FEWEST_GROUPS = 5
-#: Survey weights are unequal if those of most rows differ by this factor; how near their sum is to
-#: the number of people.
-_UNEQUAL, _NEAR_PEOPLE = 2.0, 0.25
+#: Survey weights are unequal if those of most rows differ by this factor; how near their mean is to
+#: 1, or their sum to the number of people; the first columns that they may go by, and the rows of
+#: each value of these on average.
+_UNEQUAL, _NEAR, _MOST_OTHERS, _ROWS_OF_STRATUM = 2.0, (0.01, 0.25), 20, 10
 
 
 def cautions_of_people(register: Any) -> list[str]:
@@ -91,27 +94,74 @@ def cautions_of_drawn_groups(uncounted: Sequence[Uncounted]) -> list[str]:
     return []
 
 
-def cautions_of_weights(table: Any, people: int) -> list[str]:
-    """A caution if unequal survey weights show that some of so many people were more likely drawn.
+def cautions_of_weights(table: Any, people: int | None, chosen: Container[Any]) -> list[str]:
+    """A caution if unequal survey weights show that some people were more likely drawn.
 
-    A column with the name of the weight of a body is one whose sum is near the number of people.
+    `people` is their number, if it is known.  A column with the name of the weight of a body is one
+    of weights if its sum is near that number, its mean is 1, or its numbers go by other columns.
     """
     for name in filter(is_weight, names_of(table)):
-        for factor in factor_if_plain(table, name) if not isinstance(table, Source) else ():
-            numbers = numbers_of(factor)
-            if numbers is None or factor.n_missing:
+        if people is None and name in chosen:
+            continue  # named already
+        for factor in _looked_at(table, name):
+            numbers, known = numbers_of(factor), factor.codes[factor.codes >= 0]
+            if numbers is None or not known.size:
                 continue
-            weights = numbers[factor.codes]
-            is_sum = abs(weights.sum() / people - 1.0) <= _NEAR_PEOPLE
+            weights = numbers[known]
             low, high = np.quantile(weights, (0.05, 0.95)).tolist()
-            if (is_sum or not is_body_weight(name)) and high > _UNEQUAL * low > 0.0:
+            near = 1.0 if people is None else people / weights.size, _NEAR[people is not None]
+            is_mean = abs(weights.mean() / near[0] - 1.0) <= near[1]
+            if not high > _UNEQUAL * low > 0.0:
+                continue
+            if is_mean or not is_body_weight(name) or _goes_by_others(table, name, factor):
                 return [
                     f"Column {name!r} has the name of a survey weight, from {low:.4g} to "
-                    f"{high:.4g}: not each of the {people:,} people was equally likely to be in "
-                    "the table, as the answer assumes. If they were drawn by strata, pass strata=, "
-                    "their column, and the register as population=."
+                    f"{high:.4g}: {_unequal(people)}"
                 ]
     return []
+
+
+def _looked_at(table: Any, name: Any) -> list[Factor]:
+    """A column, or its first rows; none if it does not hold single values."""
+    if not isinstance(table, Source):
+        return factor_if_plain(table, name)
+    if not table.can_be_read_again:
+        return []
+    factor, rows = table.beginning(name)
+    return [repeated_cells({name: factor}, rows)[name]]
+
+
+def _goes_by_others(table: Any, name: Any, factor: Factor) -> bool:
+    """Whether rows that agree in another column or two agree in this one, by no chance."""
+    if isinstance(table, Source):
+        return False
+    others = [other for other in names_of(table) if other != name][:_MOST_OTHERS]
+    columns = [codes_of(each) for other in others for each in factor_if_plain(table, other)]
+    codes, rows = codes_of(factor)[0], len(factor.codes)
+    agree = float(np.square(factor.rows_of_level / rows).sum())
+    most = min(rows + math.log(LEVEL) / -math.log(agree), rows / _ROWS_OF_STRATUM)
+    for keys in chain.from_iterable(combinations(columns, k) for k in (1, 2)):
+        cells = count_cells(keys, rows)
+        if len(cells.counts) <= most and (codes[cells.first_row][cells.of_row] == codes).all():
+            return True
+    return False
+
+
+def _unequal(people: int | None) -> str:
+    """What unequal weights mean for the answer, and what cures it."""
+    cure = (
+        "If they were drawn by strata, pass strata=, their column, and the register as population="
+    )
+    if people is not None:
+        return (
+            f"not each of the {people:,} people was equally likely to be in the table, as the "
+            f"answer assumes. {cure}."
+        )
+    return (
+        "not everyone was equally likely to be in the table. The answer is for a population with "
+        "the frequencies of the table's rows; people with large weights leak more than it states. "
+        f"{cure}, or pass the rows of one stratum at a time."
+    )
 
 
 def uncounted_of_both(
