@@ -111,6 +111,11 @@ def completed_leakage(
     return min(max(baseline + missed, 0.0), 1.0)
 
 
+def _kinks(rows: int, n: int, gamma: float) -> float:
+    """Kinks of g for each row that a cell expects in the sample, as far as products allow."""
+    return min(max(gamma, _LEAST_GAMMA), 1.0 / _LEAST_GAMMA) * n / rows
+
+
 class _AllScores:
     """The baseline and the hats, and how they compare with g: alike for all samples of N rows."""
 
@@ -147,7 +152,7 @@ class _AllScores:
         does; kinks and tops of the arches.
         """
         largest = min(LARGEST_NODE, self.rows)
-        scale = min(max(self.gamma, _LEAST_GAMMA), 1.0 / _LEAST_GAMMA) * self.n / self.rows
+        scale = _kinks(self.rows, self.n, self.gamma)
         steps = scaled_nodes(largest, NODE_STEP / 2)
         kinks = np.floor(scale * steps)
         single = steps[np.diff(kinks, prepend=0.0) <= 1]
@@ -273,7 +278,7 @@ class _Scores:
         probability = np.exp(special.binom_logpmf(threshold, float(n), p))
         probability /= sampling.shrinkage(n) ** 1.5
         arch = _ARCHES * probability / (n * min(self.gamma, 1.0))
-        spread = sampling.spread(sizes, rows) * (self.gamma * n / rows)
+        spread = sampling.spread(sizes, rows) * _kinks(rows, n, self.gamma)
         bias = np.where(spread > _BLURRED, np.maximum(kink, arch), kink)
         return float(self.heavy_cells @ bias)
 
