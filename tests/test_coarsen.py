@@ -126,6 +126,15 @@ def test_the_ends_of_the_budget():
     assert coarsen([1.0], 5, 0.0).labels.tolist() == [0]
 
 
+@pytest.mark.parametrize("ordered", [False, True])
+@pytest.mark.parametrize("weights", [[0, 9, 1, 7, 9, 9], [0, 3, 4, 4, 4], [1, 2, 0, 4, 5, 0]])
+def test_atoms_of_probability_zero_beside_one_group_leak_nothing(weights, ordered):
+    # All other atoms together have the mass 1, of which their sum differs by rounding.
+    found = coarsen(np.array(weights) / sum(weights), 1_000, 0.0, ordered=ordered)
+    assert found.leakage == 0.0
+    assert not ordered or found.groups == found.most_groups == 1 + (0 in (weights[0], weights[-1]))
+
+
 def test_leakage_falls_with_every_merge():
     rng = np.random.default_rng(0)
     for _ in range(50):

@@ -395,3 +395,10 @@ def test_min_samples_at_the_edge_of_the_domain():
     with pytest.raises(ValueError, match=r"leakage must be reached with at most 2\*\*53 rows"):
         min_samples(p, least * 0.999)
     assert min_samples([1.0], 1e-300) == 1
+
+
+def test_no_atom_leaks_more_than_one_by_rounding():
+    rare = 10.0 ** np.linspace(-18.0, -4.0, 500)
+    law = np.append(rare, 1.0 - rare.sum())
+    for gamma in 10.0 ** np.linspace(-8.0, 0.0, 20):
+        assert atom_leakage(law, 30, gamma=gamma).max() <= 1.0

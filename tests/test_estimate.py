@@ -454,3 +454,21 @@ def test_no_number_of_rows_may_do_for_rows_that_are_all_alone():
     assert 1_000 < low < 2**53
     assert high is None
     assert min_samples_interval([10**6], 0.5, 0.95, 1) == (1, 1)
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(
+    ("counts", "n", "gamma"), [([3, 87], 2**53, 1e300), ([2 * 10**7, 25], 2, 1e-300)]
+)
+def test_extreme_weights_of_the_game_do_not_overflow(counts, n, gamma):
+    leak = estimate_max_leakage(counts, n, gamma=gamma)
+    assert 0.0 <= leak.low <= leak.value <= leak.high <= 1.0
+
+
+def test_no_cell_has_a_range_beyond_one_by_rounding():
+    counts = [2, 858875484216, 1, 1, 2, 3, 2, 4]
+    for gamma in 10.0 ** np.linspace(-8.0, 0.0, 20):
+        for n in (20, 67, 400):
+            assert (
+                estimate_atom_leakage(counts, n, gamma=gamma, confidence=0.999999).high.max() <= 1
+            )

@@ -267,6 +267,10 @@ def test_durations_are_in_the_unit_that_suits_them():
     ]  # fmt: skip
 
 
+def test_a_table_of_labels_of_a_single_atom_leaks_nothing():
+    assert float(mechanism_leakage(np.array([7]), [1.0], 3)) == 0.0
+
+
 def test_labels_may_be_any_integers_and_bools():
     wild = np.array([-(10**12), 5, 10**12])
     expected = mechanism_leakage(lambda c: c[:, 0] % 3, LAW, 9)

@@ -292,3 +292,9 @@ def test_a_text_names_its_protection(tmp_path):
 def test_a_text_that_names_no_protection_is_refused(text, options, words):
     with pytest.raises(ValueError, match=words):
         protection(text, **options)
+
+
+def test_no_protected_cell_leaks_more_than_one_by_rounding():
+    rare = 10.0 ** np.linspace(-18.0, -12.0, 200)
+    for mechanism in (DiscreteGaussian(0.1), Suppress(1), Geometric(50.0)):
+        assert mechanism.atom_leakage(rare, 162).max() <= 1.0

@@ -212,6 +212,21 @@ def test_no_combination_of_the_levels_is_cheaper(limit, exact):
     assert plan.kind == ("exact" if exact else "estimate")
 
 
+def test_values_of_the_register_alone_may_be_merged_at_no_loss():
+    # In the sample "c" is the only rare value, and only changes its name; of the register it
+    # becomes one with "d" and "e".
+    people = {"cat": ["a"] * 40 + ["b"] * 40 + ["c"] * 2 + ["d"] * 9 + ["e"] * 9}
+    sample = {"cat": ["a"] * 12 + ["b"] * 12 + ["c"]}
+    as_it_is, merged = (
+        max_leakage(Register(each), 25) for each in ([40, 40, 2, 9, 9], [40, 40, 20])
+    )
+    limit = (as_it_is + merged) / 2
+    plan = plan_recoding(sample, leakage=limit, population=people)
+    assert plan.recoding.rules == {"cat": {"keep": ["a", "b"]}}
+    assert (plan.lost, plan.optimal) == (0.0, True)
+    assert plan.after.value == pytest.approx(merged, rel=1e-14)
+
+
 def test_adult_is_brought_below_five_percent_with_the_least_loss(adult):
     plan = plan_recoding(adult, COLUMNS, 0.05)
     assert plan.optimal

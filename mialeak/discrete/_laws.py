@@ -129,7 +129,7 @@ class Law(Population):
             bad = binomial.leakage_atoms(block, size, gamma, 1.0, out)
             if bad >= 0:
                 bad_probability(start, bad, piece, DIVIDE)
-            leakages.append(out)
+            leakages.append(np.minimum(out, 1.0, out=out))  # a rare atom's 1 may round up
             masses.append(block_mass(block))
         check_mass(math.fsum(masses), "p", DIVIDE)
         return np.concatenate(leakages)

@@ -15,7 +15,7 @@ from mialeak._labels import require_consecutive
 from mialeak._results import Kind, Result
 from mialeak.discrete import max_leakage, shannon_entropy
 from mialeak.mechanisms._leakage import as_law
-from mialeak.mechanisms._merging import best_cuts, greedy_groups, path_cuts
+from mialeak.mechanisms._merging import best_cuts, greedy_groups, group_masses, path_cuts
 
 __all__ = ["Coarsening", "coarsen"]
 
@@ -195,8 +195,7 @@ def _coarsening(
     most_entropy: float | None = None,
 ) -> Coarsening:
     order, ends = np.argsort(labels, kind="stable"), np.cumsum(np.bincount(labels))
-    masses = [math.fsum(part.tolist()) for part in np.split(p[order], ends[:-1])]
-    merged = np.array(masses) if len(masses) > 1 else np.ones(1)
+    merged = group_masses(np.split(p[order], ends[:-1]))
     entropy = float(shannon_entropy(merged))
     groups = len(merged)
     bound = entropy if most_entropy is None and groups == len(p) else most_entropy

@@ -346,7 +346,7 @@ def enumerated_leakage(
     if not table:
         require_repeatable(mechanism, every.counts(0, min(1024, every.size)))
     if every.cells == 1:
-        as_outcomes(mechanism, every.counts(0, 1), 0)
+        as_outcomes(mechanism, None if table else every.counts(0, 1), 0)
         return 0.0
     factors = every.factors(p)
     width = enumeration.padded_cells(len(p))

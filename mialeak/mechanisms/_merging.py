@@ -27,7 +27,7 @@ from mialeak._kernels import coarsening
 from mialeak._numerics.double_word import two_sum
 from mialeak.special import binom_mad
 
-__all__ = ["best_cuts", "greedy_groups", "path_cuts"]
+__all__ = ["best_cuts", "greedy_groups", "group_masses", "path_cuts"]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -116,8 +116,18 @@ def best_cuts(p: FloatArray, n: int, budget: float) -> tuple[IntArray, float]:
 
 def _leakage(p: FloatArray, cuts: list[int], n: int) -> float:
     """Of the groups that begin at 0 and at `cuts`, right to the last bits."""
-    parts = [math.fsum(part.tolist()) for part in np.split(p, cuts)]
-    return math.fsum(group_cost(np.array(parts), n).tolist())
+    return math.fsum(group_cost(group_masses(np.split(p, cuts)), n).tolist())
+
+
+def group_masses(parts: list[FloatArray]) -> FloatArray:
+    """The mass of each group of atoms; the largest is what the others leave, so that they sum to 1.
+
+    Its sum may round to more than 1, or to less beside atoms of probability 0 alone.
+    """
+    masses = [math.fsum(part.tolist()) for part in parts]
+    largest = max(range(len(masses)), key=masses.__getitem__)
+    masses[largest] = 1.0 - math.fsum(masses[:largest] + masses[largest + 1 :])
+    return np.array(masses)
 
 
 class _EntropySearch:

@@ -51,6 +51,9 @@ _KNOTS = np.array([0, 1, 2, 3, 4, 5, 6, 8, 10, 13, 17, 22, 28, 36])
 #: g has kinks where gamma n p is an integer, and arches between them.  The grid has quarters of the
 #: first so many arches, and ends and tops of the next; of the others one for each step.
 _QUARTERED, _SEEN = 20, 80
+#: At a gamma below it, or above its reciprocal, no kink is among the probabilities of the grid, or
+#: none is apart from the next; products of a smaller or larger one would overflow.
+_LEAST_GAMMA = 1e-100
 #: Points of the grid that are closer than this, relative, are one.
 _APART = 1e-9
 #: Points of the grid on which the means of the scores are computed at once.
@@ -108,6 +111,11 @@ def completed_leakage(
     return min(max(baseline + missed, 0.0), 1.0)
 
 
+def _kinks(rows: int, n: int, gamma: float) -> float:
+    """Kinks of g for each row that a cell expects in the sample, as far as products allow."""
+    return min(max(gamma, _LEAST_GAMMA), 1.0 / _LEAST_GAMMA) * n / rows
+
+
 class _AllScores:
     """The baseline and the hats, and how they compare with g: alike for all samples of N rows."""
 
@@ -144,7 +152,7 @@ class _AllScores:
         does; kinks and tops of the arches.
         """
         largest = min(LARGEST_NODE, self.rows)
-        scale = self.gamma * self.n / self.rows
+        scale = _kinks(self.rows, self.n, self.gamma)
         steps = scaled_nodes(largest, NODE_STEP / 2)
         kinks = np.floor(scale * steps)
         single = steps[np.diff(kinks, prepend=0.0) <= 1]
@@ -270,7 +278,7 @@ class _Scores:
         probability = np.exp(special.binom_logpmf(threshold, float(n), p))
         probability /= sampling.shrinkage(n) ** 1.5
         arch = _ARCHES * probability / (n * min(self.gamma, 1.0))
-        spread = sampling.spread(sizes, rows) * (self.gamma * n / rows)
+        spread = sampling.spread(sizes, rows) * _kinks(rows, n, self.gamma)
         bias = np.where(spread > _BLURRED, np.maximum(kink, arch), kink)
         return float(self.heavy_cells @ bias)
 

@@ -62,15 +62,16 @@ def _levels(
     for rules in every:
         shown = factor if rules is None else recode_factor(factor, rules, name, rows)
         codes = _with_missing(shown)
-        if any(_same(codes, other) for other in tried):
-            continue
         bits = _entropy(codes, rows)
         whole = bits if rules is None else whole
-        tried.append(codes)
         if people is not None:
             settled = None if rules is None else _settled(rules, shown)
             shown = people if settled is None else recode_factor(people, settled, name, None)
             codes = _with_missing(shown)
+        # What is the same for the table may merge values that the register alone has.
+        if any(_same(codes, other) for other in tried):
+            continue
+        tried.append(codes)
         levels.append(_Level(rules, codes, len(shown.levels) + 1, weight * (whole - bits)))
     return levels
 

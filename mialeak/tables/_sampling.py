@@ -202,7 +202,7 @@ def leakage_at(p: FloatArray, n: int, gamma: float) -> FloatArray:
     bad = binomial.leakage_atoms(contiguous(atoms.ravel()), float(n), gamma, 1.0, out)
     if bad >= 0:
         raise ArithmeticError(f"a fitted probability is {atoms.ravel()[bad]!r}")
-    return out.reshape(atoms.shape)
+    return np.minimum(out, 1.0).reshape(atoms.shape)
 
 
 def binomial_pmf(count: int, n: int, p: FloatArray) -> FloatArray:
