@@ -16,8 +16,8 @@ from sklearn.linear_model import LinearRegression
 from mialeak import Release, influence_of
 from mialeak.mechanisms import Round, Suppress
 from mialeak.releases import Recovered, _analysis, _design
+from mialeak.releases._count_ranges import Budget, count_ranges
 from mialeak.releases._design import Design
-from mialeak.releases._hidden_counts import count_range
 from mialeak.releases._modular import _CHUNK, PRIME, fractions_modulo, image
 
 # --- rank against fractions -----------------------------------------------------------------------
@@ -296,8 +296,12 @@ def test_a_range_of_large_counts_holds_every_table_that_fits():
     high = np.array([997598, 539086, 68070, 745595, 302187, 330942])
     table = np.array([68070, 382894, 7551, 0, 0, 0, 208140, 244452, 1, 0, 86490])
     assert np.all((low <= matrix @ table) & (matrix @ table <= high))
-    ends = count_range(sparse.csr_matrix(matrix), low, high, np.array([0]))
-    assert ends[0] <= table[0] <= ends[1]
+    other = table + np.array([-2, 0, 2, *[0] * 8])
+    assert np.all((low <= matrix @ other) & (matrix @ other <= high))
+    matrix = sparse.csr_matrix(np.vstack([matrix, np.eye(11, dtype=np.int64)[:1]]))
+    low, high = np.append(low, 0), np.append(high, table.sum())
+    ends = count_ranges(matrix, low, high, other, np.array([6]), [], Budget(100.0))
+    assert ends.low[0] <= other[0] < table[0] <= ends.high[0]
 
 
 @pytest.mark.parametrize("counts", [[30, None, None], ["30", "", ""]], ids=["missing", "empty"])

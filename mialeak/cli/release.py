@@ -54,8 +54,9 @@ is above `max_leakage` or `max_row_leakage`; with 0 otherwise.
 Leakage is compared by its upper end: that of the range for the population
 that the people came from, or with a register the certified bound.  An answer
 within the limits that has cautions, since the people may not be what was
-meant, exits with 3 unless --accept-cautions is passed.  Every error, usage
-included, exits with 1.
+meant, exits with 3 unless --accept-cautions is passed; so does an answer within
+`determined` if it is not known of every small hidden count whether it follows.
+Every error, usage included, exits with 1.
 
 Of the results of ACRO the gate judges the tables of counts, with what ACRO hid
 and the totals that it shows.  Means, regressions and plots are not read: the
@@ -142,6 +143,7 @@ def run(options: argparse.Namespace) -> int:
         "row_leakage": ("leakage of the riskiest row, upper end", report.highest.high),
     }
     over, verdict, limit = _verdict(report, limits, judged)
+    undecided = limits["determined"] is not None and report.n_undecided > 0
     content = report.to_dict(top=options.top, show_rows=options.show_rows)
     content["contributions"] = None if costs is None else [cost.to_dict() for cost in costs]
     content["limit"] = limit
@@ -155,6 +157,7 @@ def run(options: argparse.Namespace) -> int:
         inputs=[plan.path, *plan.files],
         verdict=verdict,
         over=over,
+        undecided=undecided and not options.accept_cautions,
         judged=judged,
     )
 
@@ -170,6 +173,13 @@ def _verdict(
     if limits["determined"] is not None:
         count, subject = report.n_determined, "small groups that follow from the outputs"
         over |= _counted(sentences, subject, count, limits["determined"])
+        if report.n_undecided:
+            counts = f"{report.n_undecided:,} hidden count{'s' * (report.n_undecided > 1)}"
+            sentences.append(
+                f"Whether {counts} from 1 to {report.threshold - 1:,} can be recovered is not "
+                "known: the tables have too many cells. Judge fewer or smaller tables at a time, "
+                "or pass --accept-cautions to leave these counts out."
+            )
         if report.small and limits["small"] is None:
             shown = f"Published counts from 1 to {report.threshold - 1:,}, {report.small:,},"
             sentences.append(f"{shown} are not judged: pass --max-small, or `small` in the plan.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,19 +11,18 @@ from scipy import sparse
 
 from mialeak._results import Kind, Result
 from mialeak.releases._analysis import Analysis, joined
+from mialeak.releases._count_ranges import Budget, Ranges, count_ranges
 from mialeak.releases._explanations import in_words
 from mialeak.releases._people import conditions_in_words
 
-__all__ = ["HiddenCounts", "Recovered", "count_range", "recovered_cells"]
+__all__ = ["HiddenCounts", "Recovered", "recovered_cells"]
 
 IntArray = npt.NDArray[np.int64]
 
-#: Cells up to which ranges are computed by linear and by integer programming; nodes of the latter.
-_MOST_CELLS, _MOST_WHOLE, _MOST_NODES = 2000, 200, 1000
-#: Ranges that are computed for one output, those of fewest people first.
-_MOST_RANGES = 50
-#: An optimum that is so close to a whole number is one.
-_WHOLE = 1e-6
+#: Cells up to which ranges are computed; cells that outputs of other columns may split these into.
+_MOST_CELLS, _MOST_SPLIT = 20_000, 200
+#: What the ranges of the counts of one output may cost, in calls of the solver.
+_BUDGET = 600.0
 
 
 @dataclass(frozen=True, repr=False)
@@ -81,13 +79,16 @@ class HiddenCounts:
     marks : (cells,) int64
         For each the sum of the marks of its people.
     complete : bool
-        Whether the ranges of all counts that no combination gives were computed.
+        Whether all ranges were computed, none of them too wide.
+    undecided : (counts,) int64
+        The counts of which it is not known whether the outputs leave one value or several.
     """
 
     cells: tuple[Recovered, ...]
     keys: tuple[tuple[str, tuple[int, ...]], ...]
     marks: IntArray
     complete: bool
+    undecided: IntArray
 
 
 def recovered_cells(analysis: Analysis) -> HiddenCounts:
@@ -97,7 +98,7 @@ def recovered_cells(analysis: Analysis) -> HiddenCounts:
     shorter range than the output itself.
     """
     every: list[tuple[Recovered, tuple[str, tuple[int, ...]], int]] = []
-    complete = True
+    complete, undecided = True, [np.zeros(0, np.int64)]
     for number, output in enumerate(analysis.outputs):
         cells = np.flatnonzero(~output.exact & (output.low < output.high))
         if not cells.size:
@@ -106,44 +107,56 @@ def recovered_cells(analysis: Analysis) -> HiddenCounts:
         counts = counts[1:].astype(np.int64)
         cells = cells[np.lexsort((counts[cells], counts[cells] == 0))]
         members = analysis.members(number)[cells]
-        may_follow = analysis.shown.may_follow(members)
         marks = analysis.marks_of(members)
-        program, ranges = _Program.of(analysis, number), _MOST_RANGES
-        for place, cell in enumerate(cells.tolist()):
-            shown = (int(output.low[cell]), int(output.high[cell]))
-            ends, words = shown, ""
-            group = np.sort(members[[place]].indices).astype(np.int64)
-            combination = analysis.shown.combination(group) if may_follow[place] else None
-            if combination is not None:
-                ends = (int(counts[cell]),) * 2
-                words = in_words(analysis, combination, analysis.shown_published)
-            elif program is None or not ranges:
-                complete = False
-            else:
-                ends, ranges = program.range_of(number, cell), ranges - 1
-            if ends[1] - ends[0] < shown[1] - shown[0]:
-                labels = output.labels[cell].tolist()
-                narrowed = Recovered(
-                    output=output.name,
-                    cell=conditions_in_words(
-                        analysis.people, output.masks(analysis.people, labels), output.where
-                    ),
-                    shown_low=shown[0],
-                    shown_high=shown[1],
-                    low=ends[0],
-                    high=ends[1],
-                    people=int(counts[cell]),
-                    explanation=words,
-                    kind="exact" if ends[0] == ends[1] else "bound",
-                )
-                every.append((narrowed, (output.name, tuple(labels)), int(marks[place])))
+        words = _explained(analysis, members)
+        low, high = output.low[cells], output.high[cells]
+        low[list(words)] = high[list(words)] = counts[cells[list(words)]]
+        unknown = np.flatnonzero(low < high)
+        program = _Program.of(analysis, number)
+        if program is None:
+            complete &= not unknown.size
+            undecided.append(counts[cells[unknown]])
+        else:
+            ranges = program.ranges(number, cells[unknown])
+            low[unknown], high[unknown] = ranges.low, ranges.high
+            complete &= bool(ranges.proved.all())
+            undecided.append(counts[cells[unknown[~(ranges.proved | ranges.several)]]])
+        shown_low, shown_high = output.low[cells], output.high[cells]
+        for place in np.flatnonzero(high - low < shown_high - shown_low).tolist():
+            labels = output.labels[cells[place]].tolist()
+            narrowed = Recovered(
+                output=output.name,
+                cell=conditions_in_words(
+                    analysis.people, output.masks(analysis.people, labels), output.where
+                ),
+                shown_low=int(shown_low[place]),
+                shown_high=int(shown_high[place]),
+                low=int(low[place]),
+                high=int(high[place]),
+                people=int(counts[cells[place]]),
+                explanation=words.get(place, ""),
+                kind="exact" if low[place] == high[place] else "bound",
+            )
+            every.append((narrowed, (output.name, tuple(labels)), int(marks[place])))
     every.sort(key=lambda each: (each[0].kind != "exact", each[0].people))
     return HiddenCounts(
         cells=tuple(narrowed for narrowed, _, _ in every),
         keys=tuple(key for _, key, _ in every),
         marks=np.array([mark for _, _, mark in every], np.int64),
         complete=complete,
+        undecided=np.concatenate(undecided),
     )
+
+
+def _explained(analysis: Analysis, members: Any) -> dict[int, str]:
+    """The combination that gives each of the groups, rows of a sparse matrix, that one gives."""
+    words = {}
+    for place in np.flatnonzero(analysis.shown.may_follow(members)).tolist():
+        group = np.sort(members[[place]].indices).astype(np.int64)
+        combination = analysis.shown.combination(group)
+        if combination is not None:
+            words[place] = in_words(analysis, combination, analysis.shown_published)
+    return words
 
 
 @dataclass(frozen=True, eq=False)
@@ -153,7 +166,8 @@ class _Program:
     matrix: Any
     low: IntArray
     high: IntArray
-    rows: dict[tuple[int, int], IntArray]
+    table: IntArray
+    parts: dict[int, IntArray]
 
     @classmethod
     def of(cls, analysis: Analysis, number: int) -> _Program | None:
@@ -171,63 +185,39 @@ class _Program:
             of_key[key] = cells
             if np.array_equal(of_key[key], cells):
                 taken.append(k)
-            elif key.max() < _MOST_WHOLE:
+            elif key.max() < _MOST_SPLIT:
                 finer = joined(key, cells + 1)
-                if finer.max() < _MOST_WHOLE:
+                if finer.max() < _MOST_SPLIT:
                     key = finer
                     taken.append(k)
+        table = np.bincount(key, analysis.atoms.counts).astype(np.int64)
         _, first = np.unique(key, return_index=True)
         alike = analysis.cells[taken][:, first]
         if alike.shape[1] > _MOST_CELLS:
             return None
         low, high = [analysis.n], [analysis.n]
         members = [np.arange(alike.shape[1])]
-        rows: dict[tuple[int, int], IntArray] = {}
+        parts: dict[int, IntArray] = {}
         for k, codes in zip(taken, alike, strict=True):
             output = analysis.outputs[k]
-            for cell in range(output.n_cells):
-                rows[k, cell] = np.flatnonzero(codes == cell)
-                members.append(rows[k, cell])
-                low.append(int(output.low[cell]))
-                high.append(int(output.high[cell]))
+            parts[k] = len(members) + np.arange(output.n_cells)
+            members += [np.flatnonzero(codes == cell) for cell in range(output.n_cells)]
+            low += output.low.tolist()
+            high += output.high.tolist()
         lengths = [row.size for row in members]
         index = (np.repeat(np.arange(len(members)), lengths), np.concatenate(members))
         shape = (len(members), alike.shape[1])
-        matrix = sparse.csr_matrix((np.ones(sum(lengths)), index), shape=shape)
-        return cls(matrix, np.array(low), np.array(high), rows)
+        matrix = sparse.csr_matrix((np.ones(sum(lengths), np.int64), index), shape=shape)
+        return cls(matrix, np.array(low), np.array(high), table, parts)
 
-    def range_of(self, number: int, cell: int) -> tuple[int, int]:
-        """Least and largest count of a cell of the output."""
-        return count_range(self.matrix, self.low, self.high, self.rows[number, cell])
+    def ranges(self, number: int, cells: IntArray) -> Ranges:
+        """Least and largest counts of cells of the output."""
+        wanted, parts = self.parts[number][cells], list(self.parts.values())
+        parts = [each for each in parts if each.size]
+        numbers = self.matrix, self.low, self.high, self.table
+        return count_ranges(*numbers, wanted, parts, Budget(_BUDGET))
 
 
 def _names(analysis: Analysis, number: int) -> set[Any]:
     output = analysis.outputs[number]
     return {*output.columns, *output.where.masks}
-
-
-def count_range(matrix: Any, low: IntArray, high: IntArray, group: IntArray) -> tuple[int, int]:
-    """Least and largest count of the cells `group`, if row i of `matrix` counts low to high.
-
-    Counts are whole numbers of at least 0; for more than `_MOST_WHOLE` cells, or where that is not
-    proved within `_MOST_NODES` nodes, numbers of at least 0.  The range is never too narrow.
-    """
-    from scipy import optimize
-
-    size = matrix.shape[1]
-    objective = np.zeros(size)
-    objective[group] = 1.0
-    ends = []
-    for sign in (1.0, -1.0):
-        result = optimize.milp(
-            sign * objective,
-            integrality=np.full(size, int(size <= _MOST_WHOLE)),
-            bounds=optimize.Bounds(0.0, float(high[0])),
-            constraints=optimize.LinearConstraint(matrix, low, high),
-            options={"node_limit": _MOST_NODES, "mip_rel_gap": 0.0},
-        )
-        bound = result.fun if result.success else result.mip_dual_bound
-        ends.append(sign * (-math.inf if bound is None else bound))
-    least, most = ends
-    least = 0 if not math.isfinite(least) else math.ceil(least - _WHOLE)
-    return max(0, least), int(high[0]) if not math.isfinite(most) else math.floor(most + _WHOLE)

@@ -225,6 +225,15 @@ class ReleaseReport(Report):
         return int(np.union1d(self._marks, self._exact_marks).size)
 
     @property
+    def n_undecided(self) -> int:
+        """Small hidden counts of which it is not known whether the outputs leave one value only.
+
+        More than 0 only for tables of thousands of cells, whose ranges are not all computed.
+        """
+        people = self._hidden.undecided
+        return int(np.count_nonzero((people > 0) & (people < self.threshold)))
+
+    @property
     def _exact_marks(self) -> IntArray:
         """The marks of small hidden counts that are recovered."""
         hidden = self._hidden
@@ -422,7 +431,7 @@ def _caveats(
     if not complete:
         sentences.append(
             "Of some tables the hidden counts are too many, or in too many cells: the ranges of "
-            "those that no combination recovers are not all computed."
+            "those that no combination recovers are not all computed, or may be too wide."
         )
     return sentences
 

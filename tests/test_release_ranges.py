@@ -1,0 +1,120 @@
+"""Ranges of many hidden counts: none is left out, and a gate states what it does not know."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from mialeak import Release
+from mialeak.cli import main
+from mialeak.mechanisms import Suppress
+from mialeak.releases import _count_ranges, _hidden_counts
+
+
+def _towns(regions: int) -> dict[str, list[str]]:
+    """Regions of 10 towns, five of 1 person and five of 2; in the last region all are of 2."""
+    people: dict[str, list[str]] = {"region": [], "town": []}
+    for region in range(regions):
+        sizes = [2] * 10 if region == regions - 1 else [1, 2] * 5
+        for town, size in enumerate([*sizes, 20]):
+            people["region"] += [f"r{region}"] * size
+            people["town"] += [f"{region}-{town}"] * size
+    return people
+
+
+def _write_plan(tmp_path, people):
+    rows = zip(people["region"], people["town"], strict=True)
+    text = "".join(f"{region},{town}\n" for region, town in rows)
+    (tmp_path / "people.csv").write_text(f"region,town\n{text}")
+    plan = tmp_path / "plan.toml"
+    plan.write_text(
+        'schema = "mialeak.release-plan/1"\npeople = "people.csv"\n\n[[outputs]]\n'
+        'table = ["town"]\nprotect = "suppress-positive:3"\n\n[[outputs]]\ntable = ["region"]\n'
+    )
+    return plan
+
+
+def test_a_gate_knows_counts_that_are_recovered_beyond_many_smaller_hidden_ones(tmp_path, capsys):
+    """Ten hidden counts of at most 2 that sum to 20 are 2 each; those of 5 times 1 and 2 are open.
+
+    Of the latter, the sum is 15 and is no small group; 100 of them are smaller or of equal size.
+    """
+    plan = _write_plan(tmp_path, _towns(11))
+    release = Release.from_plan(plan)
+    release_cells = release.leakage().recovered
+    assert {(each.low, each.high, each.people) for each in release_cells} == {(2, 2, 2)}
+    assert sorted(each.cell for each in release_cells) == sorted(
+        f"town = 10-{town}" for town in range(10)
+    )
+    assert release.leakage().n_determined == 10
+    assert main(["release", str(plan), "--max-determined", "0"]) == 2
+    assert "follow from the outputs, 10, is above" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("accepted", [False, True])
+def test_a_gate_does_not_pass_counts_whose_range_is_not_known(
+    tmp_path, capsys, monkeypatch, accepted
+):
+    monkeypatch.setattr(_hidden_counts, "_MOST_CELLS", 3)
+    plan = _write_plan(tmp_path, _towns(3))
+    options = ["--accept-cautions"] if accepted else []
+    code = main(["release", str(plan), "--max-determined", "0", *options])
+    assert code == (0 if accepted else 3)
+    words = " ".join(capsys.readouterr().out.split())
+    assert "Whether 30 hidden counts from 1 to 9 can be recovered is not known" in words
+    assert "the limit 0." in words
+
+
+def test_a_count_with_two_values_that_fit_is_decided_without_its_range(monkeypatch):
+    """No budget but for one sum each way: a count is open as soon as two tables that fit differ."""
+    release = Release(_towns(3))
+    release.add_table(["town"], protect=Suppress(3, zeros_shown=True))
+    release.add_table(["region"])
+    assert release.leakage().n_undecided == 0
+    monkeypatch.setattr(_hidden_counts, "_BUDGET", 0.0)
+    release = Release(_towns(3))
+    release.add_table(["town"], protect=Suppress(3, zeros_shown=True))
+    release.add_table(["region"])
+    report = release.leakage()
+    assert report.n_undecided == 20  # those of the last region follow from simple bounds
+    assert report.n_determined == 10
+
+
+def _every_table(matrix, low, high):
+    """All vectors of whole numbers with ``low <= matrix x <= high``, row 0 the sum of all."""
+    size, total = matrix.shape[1], int(high[0])
+    grid = np.indices((total + 1,) * (size - 1)).reshape(size - 1, -1).T
+    grid = np.column_stack([grid, total - grid.sum(axis=1)])
+    grid = grid[grid[:, -1] >= 0]
+    sums = grid @ matrix.T
+    return grid[((low <= sums) & (sums <= high)).all(axis=1)]
+
+
+def test_ranges_agree_with_all_tables_that_fit():
+    """Random sums of up to five cells, with components, known cells and hidden totals."""
+    rng = np.random.default_rng(11)
+    for _ in range(60):
+        size = int(rng.integers(2, 6))
+        parts, rows = [], [np.ones(size, np.int64)]
+        for _ in range(int(rng.integers(1, 4))):
+            codes = rng.integers(-1, 3, size)
+            used = [codes == k for k in range(3) if (codes == k).any()]
+            if used:
+                parts.append(len(rows) + np.arange(len(used)))
+                rows += [each.astype(np.int64) for each in used]
+        if not parts:
+            continue
+        matrix, table = np.array(rows), rng.integers(0, 4, size)
+        sums = matrix @ table
+        slack = rng.integers(0, 3, (2, len(rows))) * (rng.random(len(rows)) < 0.6)
+        slack[:, 0] = 0
+        low, high = np.maximum(sums - slack[0], 0), sums + slack[1]
+        wanted = parts[0]
+        numbers = (sparse.csr_matrix(matrix), low, high, table, wanted, parts)
+        found = _count_ranges.count_ranges(*numbers, _count_ranges.Budget(1000.0))
+        values = _every_table(matrix, low, high) @ matrix[wanted].T
+        assert np.array_equal(found.low, values.min(axis=0))
+        assert np.array_equal(found.high, values.max(axis=0))
+        assert found.proved.all()
+        assert np.array_equal(found.several, values.min(axis=0) < values.max(axis=0))
