@@ -207,6 +207,13 @@ class TestInformation:
         curvature = np.diff(values, 2)
         np.testing.assert_allclose(curvature, curvature.mean(), rtol=0.05)
 
+    def test_small_bounds_against_the_dual_in_50_digits(self):
+        """Near the change to Taylor terms, from where terms of order 1 cancel."""
+        nats = [7.013113679813255e-06, 8.491057467311361e-07, 0.024352692356787387]
+        gammas = [1.6397377055128464, 1.5033681965182897, 1.5914683286962412]
+        true = [7.629841182035418e-06, 1.1075194469781792e-06, 0.026811548505529273]
+        np.testing.assert_allclose(mutual_information_bound(nats, gammas), true, 0, 5e-16)
+
     def test_limits(self):
         values = mutual_information_bound([0.0, 1e-300, 1e-20, 750.0, np.inf])
         assert values[0] == 0

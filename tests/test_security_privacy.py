@@ -104,6 +104,12 @@ class TestPrivacy:
         bound = dp_leakage_bound(epsilon, target="random")
         assert bound == pytest.approx(np.tanh(epsilon / 4), rel=1e-14)
 
+    def test_the_balanced_bound_of_tiny_and_of_huge_epsilons(self):
+        """A quarter of epsilon, whose square is below the smallest number; and 1, no warning."""
+        tiny = np.array([1e-160, 1e-200, 1e-300])
+        np.testing.assert_allclose(dp_leakage_bound(tiny, target="random"), tiny / 4, 1e-15)
+        assert dp_leakage_bound(1e308, target="random", neighbours="add or remove") == 1.0
+
     @pytest.mark.parametrize(("atoms", "chosen"), [(3, 1), (4, 1), (5, 2)])
     def test_the_balanced_bound_is_attained(self, atoms, chosen):
         # The subset mechanism with a share f = 1/(1 + e^(eps/2)) of the atoms in each subset.

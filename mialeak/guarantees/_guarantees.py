@@ -128,7 +128,7 @@ def dp_leakage_bound(
     if as_choice(neighbours, "neighbours", get_args(Neighbours)) == "add or remove":
         with np.errstate(over="ignore", invalid="ignore"):
             twice = np.where(deltas > 0.0, (1.0 + np.exp(eps)) * deltas, 0.0)
-        eps, deltas = 2.0 * eps, np.minimum(twice, 1.0)
+            eps, deltas = 2.0 * eps, np.minimum(twice, 1.0)
     if as_choice(form, "form", get_args(Form)) == "published":
         more = np.maximum(gamma, 1.0)
         with np.errstate(over="ignore"):
@@ -138,7 +138,9 @@ def dp_leakage_bound(
     pair = deltas - (1.0 - deltas) * np.expm1(-above) / (1.0 + np.exp(-eps))
     if as_choice(target, "target", get_args(Target)) == "given":
         return plain(pair)
-    average = np.expm1(-0.5 * above) ** 2 / np.where(above > 0.0, -np.expm1(-eps), 1.0)
+    half = np.expm1(-0.5 * above)
+    # Divided first: the square of a small number is 0.
+    average = half * (half / np.where(above > 0.0, -np.expm1(-eps), 1.0))
     return plain(np.where(deltas > 0.0, pair, average))
 
 
