@@ -313,8 +313,8 @@ def _are_alike(groups: npt.NDArray[np.intp], scores: FloatArray) -> bool:
 def _ranks(scores: FloatArray) -> FloatArray:
     """Ranks, of ties their mean, about 0."""
     _, places, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    ranks: FloatArray = (np.cumsum(counts) - 0.5 * (counts + 1.0))[places]
-    return ranks - ranks.mean()
+    ranks = (np.cumsum(counts) - 0.5 * (counts + 1.0))[places]
+    return np.asarray(ranks - 0.5 * (scores.size - 1.0))
 
 
 def refuse_pairs(

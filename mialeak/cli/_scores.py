@@ -37,7 +37,7 @@ def score_columns(options: argparse.Namespace) -> tuple[FloatArray, FloatArray]:
     files = [_read(path, options) for path in filter(None, (options.inside, options.outside))]
     are_two = len(files) == 2 and options.inside != options.outside
     if is_run and are_two and any(len(file.names) > 1 for file in files):
-        files = [_joined(*files, options)]
+        files = [_joined(files[0], files[1], options)]
     if len(files) == 1:
         return _of_one_file(files[0], options)
     chosen = [_column_of(file, options) for file in files]
