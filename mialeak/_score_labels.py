@@ -353,16 +353,16 @@ def refuse_pairs(
 def refuse_indices(in_scores: Any, out_scores: Any) -> None:
     """Refuse pandas Series with several scores of a run, or pairs, by an index that has a name."""
     worlds = {"in_scores": in_scores, "out_scores": out_scores}
-    names = []
+    names, pairs = [], []
     for argument, values in worlds.items():
         index = getattr(values, "index", None)
         name = getattr(index, "name", None)
         if not isinstance(name, str) or np.ndim(values) != 1:
             return
-        refuse_several_rows(name, argument, np.asarray(index), np.asarray(values, np.float64))
+        pairs.append((np.asarray(index).astype(str), np.asarray(values, np.float64)))
+        refuse_several_rows(name, argument, *pairs[-1])
         names.append(name)
     if names[0] == names[1]:
-        pairs = [(np.asarray(each.index), np.asarray(each, float)) for each in worlds.values()]
         refuse_pairs(names[0], pairs[0], pairs[1])
 
 

@@ -48,10 +48,16 @@ def _read(path: str, options: argparse.Namespace) -> _File:
     from mialeak._files.tables import read_table
     from mialeak._labels import names_of
 
-    # A column that is chosen may stand beside the row numbers that pandas writes.
-    columns = None if options.member is None and options.score is None else list
-    table = read_table(path, columns, format=options.format, delimiter=delimiter(options))
-    names = [each for each in names_of(table) if each and not each.startswith("__index_level_")]
+    # Several columns, or one that is chosen, may stand beside the row numbers that pandas writes.
+    is_run = options.one_run or options.stream
+    is_chosen = options.member is not None or options.score is not None
+    columns = list if is_chosen or is_run else None
+    common = {"format": options.format, "delimiter": delimiter(options)}
+    table = read_table(path, columns, **common)
+    every = names_of(table)
+    names = [each for each in every if each and not each.startswith("__index_level_")]
+    if len(names) < min(len(every), 2) and not is_chosen:
+        read_table(path, None, **common)  # which refuses row numbers beside a single column
     return _File(path, table, names)
 
 
