@@ -313,8 +313,8 @@ def _are_alike(groups: npt.NDArray[np.intp], scores: FloatArray) -> bool:
 def _ranks(scores: FloatArray) -> FloatArray:
     """Ranks, of ties their mean, about 0."""
     _, places, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    ranks: FloatArray = (np.cumsum(counts) - 0.5 * (counts + 1.0))[places]
-    return ranks - ranks.mean()
+    ranks = (np.cumsum(counts) - 0.5 * (counts + 1.0))[places]
+    return np.asarray(ranks - 0.5 * (scores.size - 1.0))
 
 
 def refuse_pairs(
@@ -353,16 +353,16 @@ def refuse_pairs(
 def refuse_indices(in_scores: Any, out_scores: Any) -> None:
     """Refuse pandas Series with several scores of a run, or pairs, by an index that has a name."""
     worlds = {"in_scores": in_scores, "out_scores": out_scores}
-    names = []
+    names, pairs = [], []
     for argument, values in worlds.items():
         index = getattr(values, "index", None)
         name = getattr(index, "name", None)
         if not isinstance(name, str) or np.ndim(values) != 1:
             return
-        refuse_several_rows(name, argument, np.asarray(index), np.asarray(values, np.float64))
+        pairs.append((np.asarray(index).astype(str), np.asarray(values, np.float64)))
+        refuse_several_rows(name, argument, *pairs[-1])
         names.append(name)
     if names[0] == names[1]:
-        pairs = [(np.asarray(each.index), np.asarray(each, float)) for each in worlds.values()]
         refuse_pairs(names[0], pairs[0], pairs[1])
 
 

@@ -126,6 +126,7 @@ def test_columns_beside_scores_are_taken(capsys, tmp_path):
         "count": rng.permutation(200),
         "repetition_penalty": np.full(200, 1.2),
         "epochs": 3 * member,
+        "epoch": np.array(["", "1", "2"])[member * rng.integers(1, 3, 200)],
         "member": member,
     }
     path = tmp_path / "canaries.csv"
@@ -323,6 +324,24 @@ def test_rows_of_two_files_are_matched_by_the_column_that_names_them(capsys, tmp
     assert main(["audit", first, second, kind, *more]) == 0
     words = " ".join(capsys.readouterr().out.split())
     assert f"Rows of {first} and {second} are matched by 'id'." in words
+
+
+def test_row_numbers_stand_beside_the_names_of_canaries_in_two_files(capsys, tmp_path):
+    """Beside a single column they are refused: the other file may have another order."""
+    rng = np.random.default_rng(17)
+    member = (rng.random(60) < 0.5) * 1
+    rows = {"s": rng.normal(3.0 * member), "m": member}
+    for names in (True, False):
+        for name, values in rows.items():
+            lines = [f"{k},{f'c{k},' * names}{v}" for k, v in enumerate(values)]
+            head = f",{'canary,' * names}{name}"
+            (tmp_path / f"{name}.csv").write_text("\n".join([head, *lines]) + "\n")
+        paths = [str(tmp_path / f"{name}.csv") for name in rows]
+        if names:
+            assert main(["audit", *paths, "--one-run"]) == 0
+            assert "are matched by 'canary'" in " ".join(capsys.readouterr().out.split())
+        else:
+            assert "column 1 is called ''. Write it" in refused(capsys, *paths, "--one-run")
 
 
 def test_arrays_of_settings_beside_those_of_canaries_are_no_columns(capsys, tmp_path):

@@ -104,3 +104,21 @@ def test_models_that_differ_in_level_are_centred_in_place_of_transposed(leak, pr
         warnings.simplefilter("error")
         centred = shadow_audit(scores - np.median(scores, axis=1, keepdims=True), members)
     assert centred.at_least == proved
+
+
+def test_scores_fitted_to_the_other_models_are_a_second_cause_of_the_wrong_direction():
+    """Of noise: each score is a log ratio of two normal laws, fitted to the other models."""
+    rng = np.random.default_rng(0)
+    members, noise = rng.random((16, 100)) < 0.5, rng.normal(size=(16, 100))
+    scores = np.zeros(noise.shape)
+    for i in range(16):
+        other = np.arange(16) != i
+        for j in range(100):
+            for sign, flag in ((1.0, True), (-1.0, False)):
+                values = noise[other & (members[:, j] == flag), j]
+                scale = values.std(ddof=1)
+                away = (noise[i, j] - values.mean()) / scale
+                scores[i, j] -= sign * (0.5 * away**2 + np.log(scale))
+    words = r"pass higher_is_member=False\. Scores that were fitted .*LiRA, point the other way"
+    with pytest.raises(ValueError, match=words):
+        quiet(scores, members)

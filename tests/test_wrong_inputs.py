@@ -57,6 +57,7 @@ LONGEST = 600
 
 #: How the answer begins, after the cautions.
 ANSWERS = {"table": " Publishing ", "mean": " Publishing ", "release": " These 2 outputs "}
+ANSWERS |= {"audit": " Nothing is proved"}
 
 IN_PYTHON = TABLE_CALLS + LARGE_CALLS + CALLS + GENETICS + CALLS_OF_PERSONS
 IN_PYTHON += SURVEY_CALLS + ROW_CALLS

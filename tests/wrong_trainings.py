@@ -80,7 +80,11 @@ TRAININGS = [
                 "out.csv": csv([name, "score"], [b] * 60, MANY[::-1]),
             },
         )
-        for name, a, b in (("noise_multiplier", 1.1, 0), ("optimizer", "sgd", "adam"))
+        for name, a, b in (
+            ("epsilon", 2, "inf"),
+            ("noise_multiplier", 1.1, 0),
+            ("optimizer", "sgd", "adam"),
+        )
     ),
     *(
         Shell(

@@ -20,6 +20,7 @@ from mialeak._numerics.order import IntArray, Order, refuse_rates
 from mialeak.auditing._intervals import area_interval
 
 __all__ = [
+    "FITTED",
     "Verdict",
     "as_claim",
     "as_delta",
@@ -58,6 +59,12 @@ _SMALL_EPSILON, _LARGE_DELTA = 0.01, 0.1
 
 #: From so few columns, or rows, of scores no spread of their means is seen.
 _LEAST_COLUMNS = 8
+
+#: Why scores may point the other way where nothing leaks.
+FITTED = (
+    "Scores that were fitted to the scores of the other models, as those of LiRA, point the other "
+    "way where nothing leaks: in place of them pass the confidences or losses"
+)
 
 _ONE_RUN = (
     "For the canaries of one run and their flags call one_run_audit(scores, member). Write the "
@@ -236,7 +243,7 @@ def require_direction(order: Order, *, higher_is_member: bool, one_run: bool = F
         f"members), then pass higher_is_member={not higher_is_member}. To audit the scores as they "
         "are pass allow_reversed=True"
     )
-    invalid(name, rule, remedy=remedy)
+    invalid(name, rule, remedy=f"{remedy}. {FITTED}" if one_run else remedy)
 
 
 def require_fair_coins(flags: npt.NDArray[np.int64], scores: FloatArray) -> None:

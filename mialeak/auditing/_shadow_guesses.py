@@ -11,6 +11,7 @@ import numpy.typing as npt
 from scipy.special import expit, gammaln, logsumexp
 
 from mialeak._arrays import FloatArray, invalid
+from mialeak.auditing._checks import FITTED
 from mialeak.auditing._shadow_design import BoolArray, Design, Reading
 
 __all__ = ["AllReadings", "Guesses", "epsilons"]
@@ -64,7 +65,7 @@ class Guesses:
             )
             remedy = (
                 "Decide the direction from what a score is (a loss is smaller for members), then "
-                f"pass higher_is_member={not higher_is_member}"
+                f"pass higher_is_member={not higher_is_member}. {FITTED}"
             )
             invalid("scores", rule, remedy=remedy)
 

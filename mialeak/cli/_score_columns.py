@@ -185,7 +185,7 @@ def _refuse_other_setting(paths: Sequence[str], first: Beside, second: Beside) -
     (a,), (b,) = first.words(), second.words()
     try:
         x, y = float(a), float(b)
-        differ = x != y and not abs(x - y) <= _SAME * max(abs(x), abs(y))
+        differ = x != y and not abs(x - y) <= _SAME * min(max(abs(x), abs(y)), 1e300)
     except ValueError:
         differ = a != b and "checkpoint" not in first.name.lower()  # of paths
     if differ:
@@ -310,7 +310,7 @@ def in_numbers(column: Any) -> Any:
 
 
 def _in_order(column: Any) -> Any:
-    """The values of a column, or the ranks of its words: of numbers as such."""
+    """The values of a column, or the ranks of its words, of numbers as such; -1 for none."""
     if not hasattr(column, "codes"):
         values = np.asarray(column)
         return values.astype(str) if values.dtype.kind == "O" else values
@@ -319,7 +319,8 @@ def _in_order(column: Any) -> Any:
         keys = np.array([float(word) for word in words])
     except ValueError:
         keys = np.array([str(word) for word in words])
-    return np.unique(keys, return_inverse=True)[1][np.asarray(column.codes)]
+    codes = np.asarray(column.codes)
+    return np.where(codes < 0, -1, np.unique(keys, return_inverse=True)[1][codes])
 
 
 def _value(column: Any, place: int) -> Any:

@@ -37,7 +37,7 @@ def score_columns(options: argparse.Namespace) -> tuple[FloatArray, FloatArray]:
     files = [_read(path, options) for path in filter(None, (options.inside, options.outside))]
     are_two = len(files) == 2 and options.inside != options.outside
     if is_run and are_two and any(len(file.names) > 1 for file in files):
-        files = [_joined(*files, options)]
+        files = [_joined(files[0], files[1], options)]
     if len(files) == 1:
         return _of_one_file(files[0], options)
     chosen = [_column_of(file, options) for file in files]
@@ -48,10 +48,16 @@ def _read(path: str, options: argparse.Namespace) -> _File:
     from mialeak._files.tables import read_table
     from mialeak._labels import names_of
 
-    # A column that is chosen may stand beside the row numbers that pandas writes.
-    columns = None if options.member is None and options.score is None else list
-    table = read_table(path, columns, format=options.format, delimiter=delimiter(options))
-    names = [each for each in names_of(table) if each and not each.startswith("__index_level_")]
+    # Several columns, or one that is chosen, may stand beside the row numbers that pandas writes.
+    is_run = options.one_run or options.stream
+    is_chosen = options.member is not None or options.score is not None
+    columns = list if is_chosen or is_run else None
+    common = {"format": options.format, "delimiter": delimiter(options)}
+    table = read_table(path, columns, **common)
+    every = names_of(table)
+    names = [each for each in every if each and not each.startswith("__index_level_")]
+    if len(names) < min(len(every), 2) and not is_chosen:
+        read_table(path, None, **common)  # which refuses row numbers beside a single column
     return _File(path, table, names)
 
 
