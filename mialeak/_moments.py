@@ -74,7 +74,7 @@ def require_genotype_moments(target: Any, mean: FloatArray, cov: Any, n: int | N
         return bool(first and every(np.abs(variances - of) <= _SAME * np.abs(of)))
 
     if mean.size > 1 and within(mean, _TINY_MEAN, 2.0 - _TINY_MEAN):
-        _refuse_few_deviations(target, mean, variances)
+        _refuse_deviations(target, mean, variances)
     if is_variance(half * (1.0 - half)):
         name, given = "cov", "p * (1 - p), for a mean of 2 * p"
     elif is_variance(2.0 * bits):
@@ -92,7 +92,7 @@ def require_genotype_moments(target: Any, mean: FloatArray, cov: Any, n: int | N
     invalid(name, rule, remedy="For frequencies p pass mean=2 * p, cov=2 * p * (1 - p)")
 
 
-def _refuse_few_deviations(target: Any, m: FloatArray, v: FloatArray) -> None:
+def _refuse_deviations(target: Any, m: FloatArray, v: FloatArray) -> None:
     """Refuse standard deviations of bits or genotypes, of few columns as well.
 
     Their squares are one multiple of the variances by the means, n / (n - 1).
