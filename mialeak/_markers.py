@@ -94,8 +94,9 @@ _APART = 0.25
 #: Numbers of nines that mark a missing value among the others too, and in how many rows at least.
 _NINES, _FEWEST_SPIKE = tuple(10.0**length - 1.0 for length in range(3, 11)), 10
 #: 0 marks a missing value among so many different measures, whose mean is so many standard
-#: deviations above it, in 5% of the rows at most; not among doses of an allele.
-_FEWEST_MEASURES, _DEVIATIONS, _DOSE = 20, 4.0, 2.0
+#: deviations above it, or so many if it occurs once or twice, in 5% of the rows at most; not among
+#: doses of an allele.
+_FEWEST_MEASURES, _DEVIATIONS, _FAR_DEVIATIONS, _DOSE = 20, 4.0, 6.0, 2.0
 #: The largest share of -1 that marks a missing value beside 0 and 1: more are a third value.
 _RARE = 0.05
 #: A number with a point between thousands, how many of them at least, and digits of smaller ones.
@@ -419,11 +420,11 @@ def _zeros(
     known = np.isfinite(values)
     rows, measures = shown[known & (values != 0.0)], values[known & (values != 0.0)]
     zeros = int(shown[values == 0.0].sum())
-    if not _OFTEN <= zeros <= _RARE * rows.sum():
+    if zeros > _RARE * rows.sum():
         return []
     mean = np.average(measures, weights=rows)
     std = np.sqrt(np.average((measures - mean) ** 2, weights=rows))
-    return [0.0] if mean > _DEVIATIONS * std else []
+    return [0.0] if mean > (_DEVIATIONS if zeros >= _OFTEN else _FAR_DEVIATIONS) * std else []
 
 
 def check_markers(factors: Mapping[Any, Factor], markers: Sequence[str]) -> None:

@@ -31,6 +31,8 @@ _DOSAGE = 0.1
 #: Correlations of a column with itself, and means of standardised columns, are as near to 1 and 0;
 #: correlations that were typed have as few digits.
 _EXACT, _DIGITS = 1e-9, 1e4
+#: The most by which the variance of a sample of bits exceeds that by their mean: n / (n - 1).
+_MOST_OF_SAMPLE = 1.2
 #: Means nearer than this to 0 and 2 are those of columns that hardly vary.
 _EDGE = 0.02
 _REMEDY = (
@@ -71,6 +73,8 @@ def require_genotype_moments(target: Any, mean: FloatArray, cov: Any, n: int | N
         first = abs(variances[0] - of[0]) <= _SAME * abs(of[0])  # refutes most at once
         return bool(first and every(np.abs(variances - of) <= _SAME * np.abs(of)))
 
+    if mean.size > 1 and within(mean, _TINY_MEAN, 2.0 - _TINY_MEAN):
+        _refuse_deviations(target, mean, variances)
     if is_variance(half * (1.0 - half)):
         name, given = "cov", "p * (1 - p), for a mean of 2 * p"
     elif is_variance(2.0 * bits):
@@ -86,6 +90,24 @@ def require_genotype_moments(target: Any, mean: FloatArray, cov: Any, n: int | N
         return
     rule = f"be that of the genotypes 0, 1 and 2 of target; it is {given}"
     invalid(name, rule, remedy="For frequencies p pass mean=2 * p, cov=2 * p * (1 - p)")
+
+
+def _refuse_deviations(target: Any, m: FloatArray, v: FloatArray) -> None:
+    """Refuse standard deviations of bits or genotypes, of few columns as well.
+
+    Their squares are one multiple of the variances by the means, n / (n - 1).
+    """
+    for most, kind in ((1.0, "bits 0 and 1"), (2.0, "genotypes 0, 1 and 2")):
+        law = m * (most - m) / most
+        factor = v[0] ** 2 / law[0]
+        if not 1.0 - _SAME <= factor <= _MOST_OF_SAMPLE or m.max() >= most:
+            continue
+        if not every(np.abs(v**2 - factor * law) <= _SAME * law) or every(v <= law * (1.0 + _SAME)):
+            continue
+        values = as_floats(target, "target")
+        if within(values, 0.0, most) and every(np.rint(values) == values):
+            rule = f"be that of the {kind} of target; it is the square root of it, the standard "
+            invalid("cov", f"{rule}deviation", remedy="Pass variances")
 
 
 def require_no_correlations(mean: FloatArray, cov: Any) -> None:

@@ -330,3 +330,11 @@ def test_scores_of_more_estimates_than_rows_are_warned_of(columns):
     with pytest.warns(UserWarning, match=f"100 rows are few for {columns} .*(infinite|times)"):
         scores = result.leakage_scores()
     assert np.isinf(scores).all() == (columns > 98)
+    if columns > 98:
+        words = (
+            f"row must move the estimates within the span of the others, of rank 98 in {columns}"
+        )
+        with pytest.raises(ValueError, match=words), pytest.warns(UserWarning, match="are few"):
+            result.tradeoff(0)
+        with pytest.raises(ValueError, match=words):
+            result.score(result.theta, 0)

@@ -99,3 +99,15 @@ def test_codes_of_missing_genotypes_here_and_there_have_one_caution(code, shift)
     sites[rng.random(sites.shape) < 0.01] = code
     (caution,) = mean_leakage(pd.DataFrame(sites).add_prefix("rs")).cautions
     assert caution.startswith(f"{code} is counted as a value like ")
+
+
+@pytest.mark.parametrize(
+    ("zeros", "mean", "named"), [(1, 130, True), (2, 130, True), (1, 75, False), (3, 75, True)]
+)
+def test_a_lone_pressure_of_0_is_a_code_if_it_is_far_from_the_others(zeros, mean, named):
+    """15 is the standard deviation: 75 is five of these above 0."""
+    pressure = np.random.default_rng(9).normal(mean, 15.0, 800).round()
+    pressure = np.maximum(pressure, 30.0)
+    pressure[:zeros] = 0.0
+    cautions = mean_leakage(pd.DataFrame({"sbp": pressure})).cautions
+    assert [each.startswith("0.0 is counted as a value") for each in cautions] == [True] * named

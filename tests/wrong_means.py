@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from wrong_inputs import Call, Shell, csv
 
-from mialeak import mean_leakage
+from mialeak import leakage_score, mean_leakage, mean_tradeoff
 from mialeak.laws import Chain, Presence
 from mialeak.scores import bernoulli_score, covariance_score, likelihood_ratio_score
 
@@ -262,6 +262,24 @@ CALLS_OF_PERSONS += [
         ["be means of rows; all 100 are 0 or 1", "log_likelihood_ratio(until=)"],
     )
 ]  # fmt: skip
+
+#: Smokers, and an allele, among 80 persons: with standard deviations in place of variances.
+HABITS = RNG.binomial(1, [0.2, 0.4], (80, 2)), RNG.binomial(2, 0.3, (80, 2))
+CALLS_OF_PERSONS += [
+    Call(
+        f"standard deviations of two columns of {kind} for variances, {title}",
+        call,
+        [f"cov must be that of the {kind}", "the standard deviation. Pass variances"],
+    )
+    for kind, moments in (
+        ("bits 0 and 1", (HABITS[0].mean(axis=0), HABITS[0].std(axis=0, ddof=1))),
+        ("genotypes 0, 1 and 2", (np.array([0.3, 0.8]), np.array([0.255, 0.48]) ** 0.5)),
+    )
+    for title, call in (
+        ("of a curve", lambda moments=moments: mean_tradeoff([0, 1], *moments, 80)),
+        ("of a score", lambda moments=moments: leakage_score([[0, 1], [1, 1]], *moments, 80)),
+    )
+]
 
 ORDINARY_MEANS = [
     Shell("persons of a row each, named by a number that is left out",

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -41,6 +42,20 @@ _NONE = 1e-7
 
 #: Relative error of a row that is computed back from its influence, for each root of a row.
 _ROUNDING = 8.0 * float(np.finfo(np.float64).eps)
+
+
+@contextmanager
+def _refusing_the_row(row: int) -> Iterator[None]:
+    """Refuse a row that moves the estimates where no other does, in these words."""
+    try:
+        yield
+    except ValueError as error:
+        outside = error.__context__
+        if not isinstance(outside, Outside):
+            raise
+        rule = f"move the estimates within the span of the others, of rank {outside.rank:,} in "
+        remedy = "It leaks 1 by these rows: estimate less, or estimate from more rows"
+        invalid("row", f"{rule}{outside.columns:,} estimates", value=row, remedy=remedy)
 
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
@@ -342,14 +357,10 @@ class InfluenceFunctions(Result):
         centre, cov = self.without(row)
         if release_noise_cov is None:
             self._warn_of_excess()
-        return mean_tradeoff(
-            self._target(row, centre),
-            centre,
-            cov,
-            self._release_size(n),
-            release_noise_cov=release_noise_cov,
-            sampling_rate=sampling_rate,
-        )
+        target, size = self._target(row, centre), self._release_size(n)
+        options = {"release_noise_cov": release_noise_cov, "sampling_rate": sampling_rate}
+        with _refusing_the_row(row):
+            return mean_tradeoff(target, centre, cov, size, **options)
 
     def score(self, releases: Any, row: int, *, n: int | None = None) -> float | FloatArray:
         """Covariance score of released estimates for a row of the table: larger is more likely in.
@@ -377,7 +388,8 @@ class InfluenceFunctions(Result):
         """
         centre, cov = self.without(row)
         target = self._target(row, centre)
-        return covariance_score(releases, target, centre, cov, self._release_size(n))
+        with _refusing_the_row(row):
+            return covariance_score(releases, target, centre, cov, self._release_size(n))
 
     def _target(self, row: int, centre: FloatArray) -> FloatArray:
         """What the row is to a mean: the estimate, moved by it; whole numbers without rounding."""

@@ -155,8 +155,8 @@ def cautions_of(
     numbered = allele_number_cautions(held)
     if len(counts) >= _SITES:
         wide = sum(bool(np.isin(range(5), values).all()) for values, _ in held.values())
-        coded = {name: held[name] for name in counts}
-        cautions += code_cautions(coded, factors, wide, is_three_known=bool(numbered))
+        sites = {name: held[name] for name in counts}
+        cautions += code_cautions(sites, factors, wide, is_three_known=bool(numbered))
         cautions += _of_carriers({name: held[name] for name in counts})
     cautions += _of_allele_counts(held) + numbered
     every = {**texts, **{k: values for k, (values, _) in held.items()}}

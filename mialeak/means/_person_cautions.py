@@ -189,7 +189,8 @@ def _are_alike(ranks: FloatArray, codes: IntArray, order: IntArray | None) -> bo
     typical = (rows - float(np.square(sizes).sum()) / rows) / (groups - 1.0)
     share = (between - within) / max(between + (typical - 1.0) * within, 1e-300)
     ratio = between / max(within, 1e-300)
-    return share > 0.5 and bool(special.fdtrc(groups - 1.0, rows - groups, ratio) < LEVEL)
+    chance = float(special.fdtrc(groups - 1.0, rows - groups, ratio))
+    return bool(share > 0.5 and chance < LEVEL)
 
 
 def cautions_of_cells(
