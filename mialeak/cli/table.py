@@ -43,8 +43,8 @@ which is the leakage if the table's own frequencies were the population.
 
 With --margins sex,age,sex*age only these tables of counts are published: the
 rows by sex, by age, and by both.  The leakage is exact if one margin holds all
-others; otherwise it is the limit for many rows in every cell, with certified
-lower and upper bounds.
+others; otherwise it is an approximation for many rows, with certified lower and
+upper bounds.
 
 With --population REGISTER the rows are a sample, drawn without replacement, of
 the people of that file: the answer is exact and needs no estimate.  With
@@ -332,7 +332,7 @@ def _verdict(
         pass
     elif margins.average.value <= limit < margins.average.high:
         shown = at_most(margins.average.value)
-        sentences.append(f"The limit for many rows in every cell, {shown}, is within it: no proof.")
+        sentences.append(f"The estimate for the population, {shown}, is within it: no proof.")
     return over, "\n".join(sentences), {**content, "over": over}
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,6 +12,7 @@ import numpy.typing as npt
 from scipy import special
 
 from mialeak._arrays import FloatArray
+from mialeak._numerics.junction_trees import separators_of
 from mialeak.special import binom_logpmf
 
 __all__ = ["JunctionTree", "beyond_enumeration", "decomposable_leakage", "enumerated_leakage"]
@@ -125,26 +125,10 @@ class JunctionTree:
 
     @classmethod
     def of(cls, sets: Sequence[frozenset[Any]]) -> JunctionTree | None:
-        """The junction tree of the sets of columns; None if they are not decomposable.
-
-        A spanning tree of the largest intersections is one if and only if each column is in one
-        clique more than separators.
-        """
+        """The junction tree of the sets of columns; None if they are not decomposable."""
         cliques = [each for each in dict.fromkeys(sets) if not any(each < other for other in sets)]
-        edges = sorted(
-            itertools.combinations(range(len(cliques)), 2),
-            key=lambda edge: -len(cliques[edge[0]] & cliques[edge[1]]),
-        )
-        part, separators = list(range(len(cliques))), []
-        for one, other in edges:
-            if part[one] != part[other]:
-                separators.append(cliques[one] & cliques[other])
-                part = [part[one] if each == part[other] else each for each in part]
-        for column in frozenset().union(*cliques):
-            excess = sum(column in each for each in cliques)
-            if excess - sum(column in each for each in separators) != 1:
-                return None
-        return cls(tuple(cliques), tuple(separators))
+        separators = separators_of(cliques)
+        return None if separators is None else cls(tuple(cliques), tuple(separators))
 
     def factorises(self, columns: Mapping[Any, IntArray], first: IntArray) -> bool:
         """Whether the rows of `columns` are independent given the separators, in exact integers.

@@ -231,11 +231,12 @@ def table_leakage(
     and each of them is a function of all, so that together they leak at least what a single one
     does.  Both ends are exact leakages of a table of counts, and what the report calls `low` and
     `high`; for a row they are taken at its own cells.  They meet for a margin that holds all
-    others, which is answered as its table of counts is.  The value between them is the limit for
-    many rows in every cell, that of the mean of indicators [AB25, Section 3]; see
-    :func:`mialeak.means.margin_leakage_scores`.  With `independent`, margins without a common
-    column have independent binomial counts, the likelihood ratio is ``prod_j N_j / (n p_j)``, and
-    the leakage, ``E|ratio - 1| / 2``, is computed from its law.
+    others, which is answered as its table of counts is.  The value between them takes the law of
+    the rarest count, and for the others the limit for many rows, as of a mean of indicators [AB25,
+    Section 3; :func:`mialeak.means.margin_leakage_scores`]; that for the population rests on laws
+    fitted to the counts of each margin.  With `independent`, margins without a common column have
+    independent binomial counts, the likelihood ratio is ``prod_j N_j / (n p_j)``, and the leakage,
+    ``E|ratio - 1| / 2``, is computed from its law.
 
     **A register** makes the answer exact: the people of a cell are known, and the leakage of a
     sample of n of them is that of :func:`mialeak.discrete.max_leakage` for a
@@ -257,10 +258,9 @@ def table_leakage(
     **Accuracy**: the cells are counted exactly.  :func:`estimate_max_leakage` states how good the
     estimate is.
 
-    The limit for margins is too low for cells that expect few rows, the more so the more margins:
-    with one, two, three or five independent cells that expect half a row by 14, 19, 17 and 11 %,
-    one row by -4, 13, 18 and 18 %, two rows by 2, 5, 9 and 12 %.  Go by `high` there.  With
-    `independent` the relative error is below 5e-5.
+    The value for margins errs for cells that expect few rows.  Its average was 8 % too low to 0.1 %
+    too high by own frequencies (200 laws), 8 % too low to 10 % too high for the population (254
+    tables, releases of no more rows): go by `high`.  With `independent`: below 5e-5 relative.
 
     A protection's estimate integrates its leakage for a cell of given probability over the same
     fitted law, so that it can be compared with the estimate for the raw counts.  It is what the

@@ -17,8 +17,10 @@ from mialeak._arrays import (
     unsupported,
 )
 from mialeak._numerics.clopper_pearson import probability_range
+from mialeak._numerics.junction_trees import separators_of
 from mialeak.special import binom_logpmf
 from mialeak.tables._cells import Cells, count_cells
+from mialeak.tables._lognormal_ratio import fitted_shares, leakage_beside
 from mialeak.tables._sampling import leakage_at
 
 __all__ = ["SMALL", "MarginCells", "as_margins", "margin_cells", "product_leakage"]
@@ -29,7 +31,7 @@ Codes = dict[Any, tuple[npt.NDArray[Any], int]]
 #: Logarithms of the ratios of positive counts, their probabilities, and that of a count of 0.
 Law = tuple[FloatArray, FloatArray, float]
 
-#: The limit for many rows is rough for a cell in which a release expects fewer than this.
+#: What is reported between the ends is rough for a cell in which a release expects fewer rows.
 SMALL = 10
 
 
@@ -40,7 +42,9 @@ class MarginCells:
     `share` of the `rows`; `counts` of the cell of each margin that it lies in, (margins, cells);
     `widest`, the margins that no other one holds; `joint`, counts of the joint cell of all columns
     of the margins; `squares`, rows times the leakage score by the table's own frequencies, None
-    where no limit is needed.
+    where no approximation is needed; `separators`, for the columns that neighbours in a junction
+    tree of the widest margins share, the counts of all their cells and that of the cell that each
+    joint cell lies in; None without such a tree, or where no approximation is needed.
     """
 
     rows: int
@@ -49,23 +53,55 @@ class MarginCells:
     widest: tuple[int, ...]
     joint: IntArray
     squares: FloatArray | None
+    separators: list[tuple[IntArray, IntArray]] | None
     independent: bool
 
     def by_frequencies(self, n: int) -> Ends:
         """Lower end, value and upper end if the table's own frequencies are the population."""
-        scores = None if self.squares is None else self.squares / n
-        return self._ends(n, lambda count: count / self.rows, scores)
+        if self.independent:
+            value = self._products(n, lambda count: count / self.rows)
+            return value, value, value
+        rarest = self.counts[list(self.widest)].min(axis=0) / self.rows
+        low = leakage_at(rarest, n, 1.0)
+        if self.squares is None:
+            return low, low, low
+        high = np.maximum(low, leakage_at(self.joint / self.rows, n, 1.0))
+        value = leakage_beside(rarest, self._remainder(rarest) / n, n)
+        return low, np.clip(value, low, high), high
 
-    def by_others(self, n: int) -> Ends:
-        """The same by the frequencies of the others, for each row; not for independent columns."""
-        scores = None
-        if self.squares is not None:
-            from mialeak._numerics.leave_one_out import downdated
+    def by_fitted(self, n: int, margins: Sequence[IntArray]) -> FloatArray:
+        """Leakage by the laws fitted to the counts of the cells of each of `margins`.
 
-            # The scatter over n - 2, without the row: what leaving it out would give.
-            squares = self.squares * ((self.rows - 2.0) / self.rows)
-            scores = downdated(squares, self.rows) * (self.rows / n)
-        return self._ends(n, lambda count: np.asarray((count - 1.0) / (self.rows - 1.0)), scores)
+        The score that the other margins add to the rarest one, by the table's own frequencies, is
+        changed as much as the sum of their 1/p is.  A row with few like it has a share in the
+        dependence that these frequencies show (its leverage, at most 1).  To that share its score
+        is that of a law whose columns are independent given the separators: the sum of 1/p of the
+        margins less that of the separators.  Not for independent columns.
+        """
+        counts = self.counts[list(self.widest)]
+        shares = counts / self.rows
+        laws = [fitted_shares(margins[k], n) for k in self.widest]
+        fitted = np.stack([law(sizes) for law, sizes in zip(laws, counts, strict=True)])
+        rarest = fitted.argmin(axis=0)[None]
+        first = np.take_along_axis(fitted, rarest, axis=0)[0]
+        if self.squares is None:
+            return leakage_at(first, n, 1.0)
+        share = np.take_along_axis(shares, rarest, axis=0)[0]
+        others = (1.0 / fitted).sum(axis=0) - 1.0 / first
+        others /= (1.0 / shares).sum(axis=0) - 1.0 / share
+        remainder = self._remainder(share) * others
+        if self.separators is not None:
+            score = (1.0 / fitted).sum(axis=0) - 1.0 / first - (len(self.widest) - 1.0)
+            for cells, sizes in self.separators:
+                score -= 1.0 / fitted_shares(cells, n)(sizes) - 1.0
+            leverage = np.clip((self.squares + 1.0) / self.rows, 0.0, 1.0)
+            remainder += leverage * (np.maximum(score, 0.0) - remainder)
+        return leakage_beside(first, remainder / n, n)
+
+    def _remainder(self, share: FloatArray) -> FloatArray:
+        """What is left of `squares` beside a cell of each row that has this share of the rows."""
+        assert self.squares is not None
+        return np.maximum(self.squares - (1.0 / share - 1.0), 0.0)
 
     def by_confidence(self, n: int, confidence: float) -> tuple[FloatArray, FloatArray]:
         """Range of the leakage for probabilities within their confidence intervals.
@@ -86,22 +122,6 @@ class MarginCells:
     def shared(self, confidence: float) -> float:
         """The confidence of each of the widest margins with which all hold with `confidence`."""
         return 1.0 - (1.0 - confidence) / len(self.widest)
-
-    def _ends(
-        self, n: int, probability: Callable[[IntArray], FloatArray], scores: FloatArray | None
-    ) -> Ends:
-        if self.independent:
-            value = self._products(n, probability)
-            return value, value, value
-        low = leakage_at(probability(self.counts[list(self.widest)].min(axis=0)), n, 1.0)
-        if scores is None:
-            return low, low, low
-        # In both a row that no others can be like leaks 1, and rounding must not part the two.
-        high = np.maximum(low, leakage_at(probability(self.joint), n, 1.0))
-        from mialeak.tradeoff import GaussianTradeOff
-
-        limit = np.asarray(GaussianTradeOff(np.sqrt(scores)).advantage)
-        return low, np.clip(limit, low, high), high
 
     def _products(self, n: int, probability: Callable[[IntArray], FloatArray]) -> FloatArray:
         laws, places = [], []
@@ -155,7 +175,7 @@ def margin_cells(
     joint = cells
     if len(columns) < len(codes):
         joint = count_cells([codes[name] for name in columns], rows)
-    squares = None
+    squares = separators = None
     if len(widest) > 1 and not independent:
         from mialeak.means import margin_leakage_scores
 
@@ -164,6 +184,7 @@ def margin_cells(
         indices = [[place[name] for name in margins[k]] for k in widest]
         scores = margin_leakage_scores(table, indices, leave_one_out=False, progress=progress)
         squares = rows * scores[cells.first_row]
+        separators = _separators([margins[k] for k in widest], codes, cells)
     shown = MarginCells(
         rows=rows,
         share=cells.counts / rows,
@@ -171,9 +192,22 @@ def margin_cells(
         widest=widest,
         joint=joint.counts[joint.of_row[cells.first_row]],
         squares=squares,
+        separators=separators,
         independent=independent,
     )
     return shown, each, joint.counts
+
+
+def _separators(
+    margins: Sequence[tuple[Any, ...]], codes: Codes, cells: Cells
+) -> list[tuple[IntArray, IntArray]] | None:
+    """The counts of separators that are not empty, as in :class:`MarginCells`."""
+    separators = separators_of([frozenset(margin) for margin in margins])
+    if separators is None:
+        return None
+    rows = len(cells.of_row)
+    shared = [count_cells([codes[name] for name in names], rows) for names in separators if names]
+    return [(each.counts, each.counts[each.of_row[cells.first_row]]) for each in shared]
 
 
 def _widest(margins: Sequence[tuple[Any, ...]]) -> tuple[int, ...]:

@@ -94,7 +94,7 @@ def _population(
     confidence: float,
 ) -> MarginAccount:
     low, high = cells.by_confidence(n, confidence)
-    value = plug_in.value if cells.independent else cells.by_others(n)[1]
+    value = plug_in.value if cells.independent else cells.by_fitted(n, counts)
     value = np.clip(value, low, high)
     average = _average(cells, counts, joint, n, confidence, (low, value, high))
     kinds = np.full(low.size, "estimate")
@@ -128,10 +128,11 @@ def _average(
     level = cells.shared(confidence)
     single = [counts[k] for k in cells.widest]
     leaks = [margin @ leakage_at(margin / cells.rows, n, 1.0) for margin in single]
-    low = estimate_max_leakage(single[int(np.argmax(leaks))], n, confidence=level).low
+    most = estimate_max_leakage(single[int(np.argmax(leaks))], n, confidence=level)
     every = estimate_max_leakage(joint, n, confidence=confidence)
-    low = min(low, every.high)
-    return MarginLeakage(low, max(min(value, every.value), low), every.high, "estimate")
+    value = min(max(value, most.value), every.value)
+    low = min(most.low, every.high)
+    return MarginLeakage(low, max(value, low), every.high, "estimate")
 
 
 def document_of_margins(
@@ -193,7 +194,7 @@ def _numbers(report: TableReport, margins: MarginReport) -> Section:
         exact = f"{frequencies} (exact: plug-in)"
     else:
         exact = f"{frequencies} (asymptotic; certainly {_span(plug_in)})"
-        population = population.replace("(", "(asymptotic; ")
+        population = population.replace("(", "(estimate; ")
     numbers = [
         (number(average.value), population),
         (number(plug_in.value), exact),

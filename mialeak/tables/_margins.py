@@ -73,8 +73,9 @@ class MarginLeakage(Result):
         report; for given frequencies, always.  `value` is the leakage itself if `kind` is "exact",
         otherwise the number between the two that `kind` describes.
     kind : str
-        "exact"; "asymptotic", the limit for many rows in every cell; "bound", where that limit is
-        outside and `value` is the end that it is beyond; "estimate" for the population.
+        "exact"; "asymptotic", with the law of the rarest count and the limit for many rows of all
+        others; "bound", where that is outside and `value` is the end that it is beyond; "estimate"
+        for the population.
 
     Examples
     --------
@@ -177,7 +178,8 @@ class MarginReport(Result):
     """How much publishing the margins of a table leaks about each of its rows.
 
     Two accounts are given, each with two numbers between which the leakage is.  That of the
-    *population* that the rows came from is known through the table only: its numbers are estimates.
+    *population* that the rows came from is known through the table only: its numbers are estimates,
+    by the laws fitted to the counts of each margin.
     The *plug-in* account takes the table's own frequencies for those of the population, and holds
     for that.
 
@@ -249,7 +251,7 @@ class MarginReport(Result):
 
     @property
     def is_exact(self) -> bool:
-        """Whether the plug-in account is the leakage itself and not a limit for many rows."""
+        """Whether the plug-in account is the leakage itself and not an approximation."""
         return self.plug_in.average.kind == "exact"
 
     @property
@@ -263,15 +265,15 @@ class MarginReport(Result):
         elif not self.is_exact:
             sentences.append(
                 "Certified: at least what the single margin with the rarest cell leaks, at most "
-                "what the joint counts of all these columns leak.  Between them, the limit for "
-                "many rows in every cell (asymptotic)."
+                "what the joint counts of all these columns leak.  Between them, the law of the "
+                "rarest count and the limit for many rows of the others (asymptotic)."
             )
             small = sum(margin.small for margin in self.margins)
             if small:
                 sentences.append(
                     f"In {small:,} of the {self.n_counts:,} cells such a release expects fewer "
-                    f"than {SMALL} rows: there the limit may be 25 % too low, or for the "
-                    "population 40 % too high; go by the upper end."
+                    f"than {SMALL} rows: there the average may be 8 % too low, or for the "
+                    "population 10 % too low or too high; go by the upper end."
                 )
         return tuple(sentences)
 
