@@ -102,6 +102,20 @@ ROWS = [
         )
     ),
 ]
+ROWS += [
+    Shell(
+        f"a second count in a table of {rows.count(' ') + 1} rows, {how}",
+        f"table t.csv --counts {columns.split(',')[1]}",
+        [f"Column '{columns.split(',')[2]}' holds numbers", "If these are counts too"],
+        {"t.csv": "\n".join([columns, *rows.split()])},
+        cautioned=True,
+    )
+    for columns, how, rows in (
+        ("group,carriers,noncarriers", "of groups of one size", "case,31,969 control,20,980"),
+        ("group,carriers,noncarriers", "of other groups", "case,31,969 control,20,1480"),
+        ("county,positive,negative", "of groups of one size", "A,30,970 B,20,980 C,12,988 D,4,996"),
+    )
+]
 
 ROW_CALLS = [
     Call(f"a cross-tabulation, {how}", call, ["as in a cross-tabulation", *says], cautioned=True)
@@ -123,6 +137,8 @@ ROW_CALLS = [
 ORDINARY_ROWS = [
     Shell("measures of persons with numbers", "table t.csv --exclude patient_nr", [],
           {"t.csv": MIXED_AGES.rename(columns={"age": "patient_nr"}).to_csv(index=False)}),
+    Shell("codes of municipalities that rise", "table t.csv --counts n", [],
+          {"t.csv": "code,town,n\n101,Aby,970\n147,Bro,980\n151,Cul,912\n153,Dal,704\n"}),
     *(
         Shell(title, "table t.csv --columns region,age,sex", [], sample(weight=weights))
         for title, weights in (
