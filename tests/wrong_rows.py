@@ -116,6 +116,22 @@ ROWS += [
         ("county,positive,negative", "of groups of one size", "A,30,970 B,20,980 C,12,988 D,4,996"),
     )
 ]
+ROWS += [
+    Shell(
+        f"a target that nothing is computed for, {option}",
+        f"table t.csv --columns region,age,sex --target 0.1 {option.removesuffix('N')} {more}",
+        [f"--target is not available with {option}", "Leave it out, and try several --n"],
+        {
+            "t.csv": written({**TABLE, "id": np.arange(N) // 2}),
+            "r.csv": written({key: np.tile(x, 4) for key, x in TABLE.items()}),
+        },
+    )
+    for option, more in (
+        ("--population N", "9000"),
+        ("--strata", "sex --population r.csv"),
+        ("--person", "id"),
+    )
+]
 
 ROW_CALLS = [
     Call(f"a cross-tabulation, {how}", call, ["as in a cross-tabulation", *says], cautioned=True)
