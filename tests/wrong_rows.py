@@ -19,6 +19,9 @@ OF_MEAN_1 = np.exp(RNG.normal(0, 0.7, N))
 OF_BODIES = 40 + RNG.integers(0, 80, N)
 
 
+AGES = RNG.integers(0, 30, N)
+
+
 def written(columns):
     return csv([*columns], *columns.values())
 
@@ -132,6 +135,23 @@ ROWS += [
         ("--person", "id"),
     )
 ]
+ROWS.append(
+    Shell(
+        "strata of two columns",
+        "table t.csv --strata region,sex --population r.csv",
+        ["--strata must name one of the columns", "Make one column of several"],
+        {"t.csv": written(TABLE), "r.csv": written({k: np.tile(x, 4) for k, x in TABLE.items()})},
+    )
+)
+ROWS.append(
+    Shell(
+        "a mark of missing values that is the age of others",
+        "table t.csv --missing 9 --na drop --max-leakage 1",
+        ["Column 'age' has all numbers beside 9 but not 9", "--missing sex=9"],
+        {"t.csv": written({"age": AGES, "sex": RNG.choice([*"129"], N, p=[0.5, 0.49, 0.01])})},
+        cautioned=True,
+    )
+)
 
 ROW_CALLS = [
     Call(f"a cross-tabulation, {how}", call, ["as in a cross-tabulation", *says], cautioned=True)
@@ -153,6 +173,8 @@ ROW_CALLS = [
 ORDINARY_ROWS = [
     Shell("measures of persons with numbers", "table t.csv --exclude patient_nr", [],
           {"t.csv": MIXED_AGES.rename(columns={"age": "patient_nr"}).to_csv(index=False)}),
+    Shell("a mark of missing values of one column", "table t.csv --missing sex=9 --na drop", [],
+          {"t.csv": written({"age": AGES, "sex": RNG.choice([*"129"], N, p=[0.5, 0.49, 0.01])})}),
     Shell("codes of municipalities that rise", "table t.csv --counts n", [],
           {"t.csv": "code,town,n\n101,Aby,970\n147,Bro,980\n151,Cul,912\n153,Dal,704\n"}),
     *(
