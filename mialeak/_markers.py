@@ -157,7 +157,8 @@ def cautions_of_gaps(factors: Mapping[Any, Factor]) -> list[str]:
         if not np.array_equal(np.sort(steps), [*[1.0] * (steps.size - 1), 2.0]):
             continue
         beside = factor.rows_of_level[shown[order[gap : gap + 2]]]
-        if 0.5 * beside.min() <= factor.n_missing <= 2.0 * beside.max():
+        fewest = max(_FEWEST_SPIKE, 0.5 * beside.min())
+        if fewest <= factor.n_missing <= 2.0 * beside.max():
             value = f"{numbers[order[gap]] + 1.0:g}"
             cautions.append(
                 f"Column {name!r} has all numbers beside {value} but not {value}, and "
