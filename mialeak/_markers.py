@@ -18,6 +18,7 @@ from mialeak._fields import as_numbers, is_number
 __all__ = [
     "MARKERS",
     "MARKING_NUMBERS",
+    "cautions_of_gaps",
     "cautions_of_one_row",
     "cautions_of_spellings",
     "cautions_of_thousands",
@@ -103,6 +104,8 @@ _RARE = 0.05
 _THOUSANDS, _FEWEST_POINTS, _DIGITS = re.compile(r"[1-9]\d{0,2}\.\d{3}"), 20, 3
 #: A whole number, of which zeros before and after it are a matter of spelling.
 _WHOLE = re.compile(r"0*(\d+)(\.0*)?")
+#: Whole numbers without a gap, at least and at most, among which one that lacks is remarkable.
+_FEWEST_NUMBERS, _MOST_NUMBERS = 10, 1000
 #: Values of a column up to which their spelling is compared.
 _MOST_VALUES = 10_000
 #: What may be written as a space between letters.
@@ -135,6 +138,37 @@ def marker_cautions(factors: dict[Any, Factor], weights: IntArray | None = None)
         f"If it marks a missing value, pass missing=[{str(value)!r}]."
         for value, places in met.items()
     ]
+
+
+def cautions_of_gaps(factors: Mapping[Any, Factor]) -> list[str]:
+    """A caution where the mark of missing values of another column seems to have been a value.
+
+    A column of many whole numbers lacks one between others, and has about as many missing values
+    as its neighbours have rows: 9 marks a missing sex, and nobody is nine years old.
+    """
+    cautions = []
+    for name, factor in factors.items():
+        shown = np.flatnonzero(factor.rows_of_level) if factor.n_missing else np.zeros(0, np.int64)
+        words = [str(factor.value(code)) for code in shown[: _MOST_NUMBERS + 1].tolist()]
+        if not _FEWEST_NUMBERS <= len(words) <= _MOST_NUMBERS or not all(map(is_number, words)):
+            continue
+        numbers = np.array(words, np.float64)
+        order = np.argsort(numbers)
+        steps = np.diff(numbers[order])
+        gap = int(np.argmax(steps))
+        if not np.array_equal(np.sort(steps), [*[1.0] * (steps.size - 1), 2.0]):
+            continue
+        beside = factor.rows_of_level[shown[order[gap : gap + 2]]]
+        fewest = max(_FEWEST_SPIKE, 0.5 * beside.min())
+        if fewest <= factor.n_missing <= 2.0 * beside.max():
+            value = f"{numbers[order[gap]] + 1.0:g}"
+            cautions.append(
+                f"Column {name!r} has all numbers beside {value} but not {value}, and "
+                f"{factor.n_missing:,} rows without a value, as many as these have: a mark of "
+                f"missing values of another column may be a value of this one. If so, name the "
+                f"column of the mark, as in missing=['sex={value}']."
+            )
+    return cautions
 
 
 def cautions_of_thousands(factors: Mapping[Any, Factor]) -> list[str]:

@@ -268,6 +268,16 @@ def files(tmp_path):
     return str(tmp_path / "sample.csv"), str(tmp_path / "register.csv")
 
 
+def test_the_shell_states_the_smallest_sample_that_leaks_no_more_than_the_target(files, capsys):
+    sample, register = files
+    leakages = [float(sum(enumerated(person, n) for person in range(10)) / 10) for n in range(1, 6)]
+    target = leakages[2] * 1.0001
+    size = 1 + next(k for k, leakage in enumerate(leakages) if leakage <= target)
+    assert size == 3
+    assert main(["table", sample, "--population", register, "--target", repr(target)]) == 0
+    assert f"{size}  people: the smallest sample of the register" in capsys.readouterr().out
+
+
 def test_the_shell_answers_and_judges_the_exact_number(files, tmp_path, capsys):
     sample, register = files
     exact = table_leakage(SAMPLE, population=REGISTER).population.leakage

@@ -19,6 +19,9 @@ OF_MEAN_1 = np.exp(RNG.normal(0, 0.7, N))
 OF_BODIES = 40 + RNG.integers(0, 80, N)
 
 
+AGES = RNG.integers(0, 30, N)
+
+
 def written(columns):
     return csv([*columns], *columns.values())
 
@@ -102,6 +105,53 @@ ROWS = [
         )
     ),
 ]
+ROWS += [
+    Shell(
+        f"a second count in a table of {rows.count(' ') + 1} rows, {how}",
+        f"table t.csv --counts {columns.split(',')[1]}",
+        [f"Column '{columns.split(',')[2]}' holds numbers", "If these are counts too"],
+        {"t.csv": "\n".join([columns, *rows.split()])},
+        cautioned=True,
+    )
+    for columns, how, rows in (
+        ("group,carriers,noncarriers", "of groups of one size", "case,31,969 control,20,980"),
+        ("group,carriers,noncarriers", "of other groups", "case,31,969 control,20,1480"),
+        ("county,positive,negative", "of groups of one size", "A,30,970 B,20,980 C,12,988 D,4,996"),
+    )
+]
+ROWS += [
+    Shell(
+        f"a target that nothing is computed for, {option}",
+        f"table t.csv --columns region,age,sex --target 0.1 {option.removesuffix('N')} {more}",
+        [f"--target is not available with {option}", "Leave it out, and try several --n"],
+        {
+            "t.csv": written({**TABLE, "id": np.arange(N) // 2}),
+            "r.csv": written({key: np.tile(x, 4) for key, x in TABLE.items()}),
+        },
+    )
+    for option, more in (
+        ("--population N", "9000"),
+        ("--strata", "sex --population r.csv"),
+        ("--person", "id"),
+    )
+]
+ROWS.append(
+    Shell(
+        "strata of two columns",
+        "table t.csv --strata region,sex --population r.csv",
+        ["--strata must name one of the columns", "Make one column of several"],
+        {"t.csv": written(TABLE), "r.csv": written({k: np.tile(x, 4) for k, x in TABLE.items()})},
+    )
+)
+ROWS.append(
+    Shell(
+        "a mark of missing values that is the age of others",
+        "table t.csv --missing 9 --na drop --max-leakage 1",
+        ["Column 'age' has all numbers beside 9 but not 9", "--missing sex=9"],
+        {"t.csv": written({"age": AGES, "sex": RNG.choice([*"129"], N, p=[0.5, 0.49, 0.01])})},
+        cautioned=True,
+    )
+)
 
 ROW_CALLS = [
     Call(f"a cross-tabulation, {how}", call, ["as in a cross-tabulation", *says], cautioned=True)
@@ -123,6 +173,10 @@ ROW_CALLS = [
 ORDINARY_ROWS = [
     Shell("measures of persons with numbers", "table t.csv --exclude patient_nr", [],
           {"t.csv": MIXED_AGES.rename(columns={"age": "patient_nr"}).to_csv(index=False)}),
+    Shell("a mark of missing values of one column", "table t.csv --missing sex=9 --na drop", [],
+          {"t.csv": written({"age": AGES, "sex": RNG.choice([*"129"], N, p=[0.5, 0.49, 0.01])})}),
+    Shell("codes of municipalities that rise", "table t.csv --counts n", [],
+          {"t.csv": "code,town,n\n101,Aby,970\n147,Bro,980\n151,Cul,912\n153,Dal,704\n"}),
     *(
         Shell(title, "table t.csv --columns region,age,sex", [], sample(weight=weights))
         for title, weights in (

@@ -285,6 +285,7 @@ def one_table(options: argparse.Namespace, command: str) -> None:
         raise ValueError(
             f"{command} takes a FILE or --example, one of them (see mialeak {command} --help)"
         )
+    options.is_aimed = options.target is not None
     options.target = target(options)
     options.typed = {
         "table": options.file or f"--example {options.example}",

@@ -12,6 +12,7 @@ from mialeak.cli import _options, _output, _protections
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from mialeak._report.document import Section
     from mialeak.tables import TableReport
 
 __all__ = ["EXAMPLES", "add_parser", "run"]
@@ -231,12 +232,12 @@ def run(options: argparse.Namespace) -> int:
     over, verdict, limit = _verdict(report, options, judged)
     document = report.document(leakage=options.target, top=options.top, show_rows=options.show_rows)
     content = report.to_dict(top=options.top, show_rows=options.show_rows)
-    has_people = report.population is not None or report.people is not None
-    of_others = has_people or report.persons is not None
-    content["samples"] = None if of_others else _samples(report, options.target)
+    has_people = (report.population, report.people) != (None, None)
+    content["samples"] = None if has_people or report.persons else _samples(report, options.target)
     content["limit"] = limit
-    if plan := _plan(frame, columns, options, asked):
-        document = replace(document, sections=[*document.sections, plan.section()])
+    plan = _plan(frame, columns, options, asked)
+    more = [*_of_sample(report, options), *([plan.section()] if plan else [])]
+    document = replace(document, sections=[*document.sections, *more])
     content["plan"] = plan.to_dict() if plan else None
     return _output.give(
         options,
@@ -342,6 +343,25 @@ def _samples(report: TableReport, target: float) -> dict[str, Any]:
         **report.samples_for(target).to_dict(),
         "margins": None if margins is None else margins.samples_for(target),
     }
+
+
+def _of_sample(report: TableReport, options: argparse.Namespace) -> list[Section]:
+    """The people that a sample of the register must have to leak at most a target that is given."""
+    from mialeak._arrays import unsupported
+    from mialeak._report.document import Pairs, Section
+    from mialeak.discrete import min_samples
+
+    register = report.population
+    if not options.is_aimed or (register, report.people, report.persons) == (None, None, None):
+        return []
+    if register is None or register.strata:
+        case = "--strata" if register else "--person" if report.persons else "--population N"
+        why = "the rows that are needed are computed for tables of people and for registers"
+        unsupported("leakage", f"with {case}", why, "Leave it out, and try several --n")
+    size = min_samples(register.register, options.target)
+    which = "people: the smallest sample of the register that leaks no more (exact)"
+    title = f"Rows a sample needs to leak at most {options.target:g}"
+    return [Section(title, [Pairs([(f"{size:,}", which)])])]
 
 
 def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, Path, str]:

@@ -27,6 +27,7 @@ from mialeak._labels import (
 )
 from mialeak._lines import cautions_of_lines
 from mialeak._markers import (
+    cautions_of_gaps,
     cautions_of_spellings,
     lone_markers,
     marker_cautions,
@@ -98,7 +99,8 @@ def cautions_of(
     `weights` are the persons of each row, where these are cells; a column is then no identifier.
     `before` are the columns before they were recoded: bands hide the marks of missing values.
     """
-    cautions = marker_cautions(before, weights) + cautions_of_spellings(factors)
+    cautions = marker_cautions(before, weights) + cautions_of_gaps(before)
+    cautions += cautions_of_spellings(factors)
     cautions += cautions_of_lines(factors, of_persons=weights is None)
     cautions += _of_measurements(factors, weights) + _of_sites(factors)
     if weights is not None:

@@ -495,6 +495,6 @@ def _cautions(counted: _Counted, person: Any, counts: Any) -> list[str]:
         *cautions_of_repeats(every),
         *cautions_of_measures(every, factors),
         *cautions_of_sums(values, sizes),
-        *cautions_of_counts(factors, sizes),
+        *cautions_of_counts(factors, sizes, counts),
         *(cautions_of_stacked(values, sizes, True) or cautions_of_shares(values, sizes)),
     ]

@@ -269,6 +269,9 @@ def _check_strata(strata: Any, names: list[Any], n: int | None, recoding: Recodi
         invalid("strata", rule, remedy=remedy, error=TypeError)
     if strata not in names:
         rule = "name one of the columns that are counted"
+        if set(str(strata).split(",")) <= set(map(str, names)):
+            remedy = "Make one column of several, in the table and in the register, and name it"
+            invalid("strata", rule, value=strata, remedy=remedy)
         remedy = (
             "Add it to the columns: the counts by stratum leak at least as much as their sums"
             if len(names) > 1 or near(strata, names) == ""

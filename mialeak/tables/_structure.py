@@ -66,6 +66,8 @@ _MOST_VARIABLES, _DISTINCT_ANSWERS = 200, 30
 
 #: Level of the test of independence; rows that each lumped cell expects; pairs that are tested.
 _LEVEL, _EXPECTED, _MOST_PAIRS = 1e-9, 5.0, 200
+#: Fewest letters of the name of a column of counts that another name has by no chance.
+_LONG_NAME = 4
 #: Numbers of the tables of all years that are compared.
 _MOST_SEEN = 2**22
 
@@ -314,13 +316,16 @@ def cautions_of_repeats(categories: Mapping[Any, Factor]) -> list[str]:
     ]
 
 
-def cautions_of_counts(categories: Mapping[Any, Factor], counts: IntArray) -> list[str]:
+def cautions_of_counts(
+    categories: Mapping[Any, Factor], counts: IntArray, column: Any = None
+) -> list[str]:
     """A sentence for each sign that counts were rounded, or small ones left out.
 
-    `categories` are those of the rows, `counts` those of the cells, none of which is empty.
+    `categories` are those of the rows, `counts` those of the cells, none of which is empty, and
+    `column` the name of theirs.
     """
     cautions = []
-    others = _other_counts(categories)
+    others = _other_counts(categories, counts, word_of(column))
     if others:
         cautions.append(
             f"{columns_that(others, 'holds')} numbers, without which the cells are as distinct. "
@@ -373,10 +378,12 @@ def common_divisor(counts: IntArray, fewest: int = _FEWEST_ROUNDED) -> int:
     return divisor if remarkable else 1
 
 
-def _other_counts(categories: Mapping[Any, Factor]) -> list[Any]:
+def _other_counts(categories: Mapping[Any, Factor], counts: IntArray, column: str) -> list[Any]:
     """The columns of numbers without which the cells are as distinct, and no codes of one.
 
-    Those of most values are left out first: a class of ages is needed, a count is not.
+    Those of most values are left out first: a class of ages is needed, a count is not.  Numbers are
+    no codes if they and the counts have one sum in all rows, or the name is that of the counts with
+    a syllable, such as "noncarriers".
     """
     if len(categories) > MOST_COLUMNS:
         return []
@@ -392,8 +399,24 @@ def _other_counts(categories: Mapping[Any, Factor]) -> list[Any]:
             others.append(name)
     keys = list(kept.values())
     return [
-        name for name in numbers if name in others and not _is_code(categories[name], keys, rows)
+        name
+        for name in numbers
+        if name in others
+        and (
+            not _is_code(categories[name], keys, rows)
+            or _is_complement(categories[name], counts)
+            or (len(column) >= _LONG_NAME and column in word_of(name))
+        )
     ]
+
+
+def _is_complement(factor: Factor, counts: IntArray) -> bool:
+    """Whether different numbers and the counts have the same sum in each row."""
+    numbers = numbers_of(factor)
+    if numbers is None or factor.n_missing or len(counts) != len(factor.codes):
+        return False
+    shown = numbers[factor.codes]
+    return bool(np.ptp(shown) > 0.0 and np.ptp(shown + counts) == 0.0)
 
 
 def _is_code(factor: Factor, keys: Sequence[tuple[npt.NDArray[Any], int]], rows: int) -> bool:
