@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import mialeak
-from mialeak import mechanism_leakage
+from mialeak import max_leakage, mechanism_leakage
 from mialeak.mechanisms import (
     Geometric,
     Histogram,
@@ -19,6 +19,7 @@ from mialeak.mechanisms import (
     RandomRound,
     Round,
     Suppress,
+    _closed_forms,
 )
 
 
@@ -142,3 +143,31 @@ def test_no_digit_below_the_error_is_printed():
 def test_digits_are_printed_as_far_as_the_error_goes(value, printed):
     found = MechanismLeakage(value, value, "exact", error=1e-14)
     assert f"lower={printed}," in repr(found)
+
+
+@pytest.mark.parametrize("rows", ["fixed", "poisson"])
+def test_the_mean_of_many_rows_needs_few_frequencies(rows, monkeypatch):
+    """Of the law of one row; that of many has no others, and a mean of bits is all of their counts.
+
+    (With a Poisson number of rows it is the count of the ones, whose cell is the target's or not.)
+    """
+    seen = []
+
+    def spy(steps, mass, width, frequency):
+        seen.append((len(frequency), width))
+        return transform(steps, mass, width, frequency)
+
+    transform = _closed_forms._transform_less_one
+    monkeypatch.setattr(_closed_forms, "_transform_less_one", spy)
+    for n in (1, 2, 1000, 10**6):
+        found = mechanism_leakage(Mean([0, 1]), [0.5, 0.5], n, rows=rows)
+        expected = max_leakage([0.5, 0.5], n)
+        if rows == "poisson":  # E|B - n p| / n of a Poisson count of mean n p, for a target of 1
+            mean = n / 2
+            mode = math.floor(mean)
+            expected = math.exp(mode * math.log(mean) - mean - math.lgamma(mode + 1)) / 2
+        assert float(found) == pytest.approx(expected, abs=found.error, rel=1e-9)
+    assert seen[-1][0] < 0.05 * seen[-1][1]
+    many = mechanism_leakage(Mean(np.arange(60)), np.full(60, 1 / 60), 10**6, rows=rows)
+    assert seen[-1][0] < 1e-3 * seen[-1][1]
+    assert 0.0 < float(many) < 1e-3

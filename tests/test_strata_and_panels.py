@@ -19,6 +19,7 @@ from mialeak import (
     max_leakage_bounds,
     min_samples,
 )
+from mialeak.discrete._beta_binomial import beta_binomial
 from mialeak.populations import Panel, Stratified
 
 GAMMAS = [1.0, 1.5, 0.5, 3.0, 1 / 3, 1.0000001, 100.0, 0.01]
@@ -252,19 +253,33 @@ def test_a_large_panel_is_the_law(gamma):
     assert max_leakage(panel, 100, gamma=gamma) == pytest.approx(value, rel=1e-9)
 
 
-@pytest.mark.parametrize("n", [4000, 4200, 100_000])
-def test_samples_of_panels_have_the_digits_of_their_closed_form(n):
-    """At gamma = 1 the leakage is one probability; on both sides of laws computed in part."""
+@pytest.mark.parametrize("counts", [[900, 90, 9, 1], [4365, 4365, 0, 0], [0, 10**13, 11, 12]])
+@pytest.mark.parametrize("n", [1, 4000, 4200, 100_000, 411_193_776, 2**53])
+def test_samples_of_panels_have_the_digits_of_their_closed_form(n, counts):
+    """At gamma = 1 the leakage is one probability, however many outcomes there are."""
     mpmath = pytest.importorskip("mpmath")
-    counts = np.array([900, 90, 9, 1])
+    counts = np.array(counts)
     leakage = atom_leakage(Panel(counts), n)
-    with mpmath.workdps(40):
-        total = mpmath.mpf(1002)
+    with mpmath.workdps(60):
+        total = mpmath.mpf(int(counts.sum()) + 2)
         for r, value in zip(counts.tolist(), leakage, strict=True):
             s = mpmath.mpf(r) + 0.5
             t, a, b = int(mpmath.floor(n * s / total)), s + 1, total - s + 1
             pmf = mpmath.binomial(n - 1, t) * mpmath.beta(t + a, n - 1 - t + b) / mpmath.beta(a, b)
-            assert value == pytest.approx(float((total - s) / (total + 1) * pmf), rel=1e-11)
+            assert value == pytest.approx(float((total - s) / (total + 1) * pmf), rel=3e-14)
+
+
+def test_laws_of_long_samples_of_panels_have_their_digits():
+    """Beside gamma = 1, by a sum over the outcomes: at both sides of it, and to its limit."""
+    counts, n = [4365, 4365], 2 * 10**6
+    at = atom_leakage(Panel(counts), n)[0]
+    for gamma in (1.0 - 2.0**-53, 1.0 + 2.0**-52):
+        assert atom_leakage(Panel(counts), n, gamma=gamma)[0] == pytest.approx(at, rel=1e-10)
+    first, law = beta_binomial(n, 4366.5, 4365.5)
+    c = first + np.arange(float(law.size))
+    assert math.fsum(law.tolist()) == pytest.approx(1.0, abs=3e-14)
+    mean = n * 4366.5 / 8732.0
+    assert math.fsum((law * c).tolist()) == pytest.approx(mean, rel=3e-14)
 
 
 def test_curves_of_panels_have_the_leakage_as_their_deltas():
@@ -396,7 +411,11 @@ RATES = [Register([3, 2], rate=0.5), Register([1, 2], rate=0.25)]
         ),
         (lambda: max_leakage(Panel([3, 1])), TypeError, "n must be an integer"),
         (lambda: max_leakage(Panel([3, 1]), 0), ValueError, "n must be between 1"),
-        (lambda: max_leakage(Panel([3, 1]), 2**50), ValueError, "p must have at most 134,217,728"),
+        (
+            lambda: max_leakage(Panel([3, 1]), 2**50, gamma=2.0),
+            ValueError,
+            "p must have at most 134,217,728",
+        ),
         (
             lambda: discrete_tradeoff(Panel([3, 1]), 10**7),
             ValueError,

@@ -118,8 +118,8 @@ def max_leakage(
     **Accuracy**: 4 eps at gamma = 1 and 1e-13 otherwise, relative, as long as the result is above
     1e-290.  Terms are summed in compensated arithmetic over fixed blocks.  Of a register measured
     against fractions, cells of up to 60 of up to 2**53 people, 11,000 weights half of them next to
-    a whole threshold: 1.8 eps at gamma = 1, 4e-14 otherwise.  Of pooled strata and panels 1e-12,
-    or 1e-16 absolute where gamma is next to a likelihood ratio.
+    a whole threshold: 1.8 eps at gamma = 1, 4e-14 otherwise.  Of panels at gamma = 1 1e-14.
+    Of other panels, and of pooled strata, 1e-12 relative or 1e-16 absolute, whichever is more.
 
     **Cost**: one pass, linear in the number of atoms times the number of sizes `n`.  Cells of a
     register that have equally many people are computed once.

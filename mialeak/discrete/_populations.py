@@ -24,10 +24,17 @@ from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
-from scipy.special import betainccinv, betaincinv
 
 from mialeak._arrays import FloatArray, as_count, invalid, unsupported
 from mialeak._results import Bounds
+from mialeak.discrete._beta_binomial import (
+    MOST_TERMS,
+    WHOLE,
+    Law,
+    beta_binomial,
+    count_window,
+    panel_leakage,
+)
 from mialeak.discrete._register import (
     DROP,
     Sample,
@@ -49,11 +56,7 @@ __all__ = ["Curve", "PanelRows", "Population", "RegisterSample", "StratifiedSamp
 
 IntArray = npt.NDArray[np.int64]
 
-#: Laws of so many outcomes are computed whole; of longer ones all but e^-60 on either side.
-_WHOLE = 2**12
-
-#: Outcomes, and products of a convolution, that are computed at most: 10 s or so.
-_MOST_TERMS = 2**27
+#: Products of a convolution that are computed at most: 10 s or so.
 _MOST_PRODUCTS = 2**34
 
 #: Relative error of a leakage, a bound of those measured: 1e-13.
@@ -204,12 +207,14 @@ class PanelRows(People):
 
     def _atoms(self, n: int, gamma: float) -> FloatArray:
         """Leakage of a target in a cell of each of the weights."""
+        if gamma == 1.0:
+            return panel_leakage(n, self.weights, self.others)
         leakage, terms = np.zeros(self.weights.size), 0
         for k, (weight, others) in enumerate(self._pairs()):
-            first, p_out = _beta_binomial(n, weight + 1.0, others)
+            first, p_out = beta_binomial(n, weight + 1.0, others)
             terms += p_out.size
-            if terms > _MOST_TERMS:
-                rule = f"have at most {_MOST_TERMS:,} outcomes with this n"
+            if terms > MOST_TERMS:
+                rule = f"have at most {MOST_TERMS:,} outcomes with this n"
                 invalid("p", rule, remedy="Merge cells of the panel, or ask about a smaller n")
             c = first + np.arange(float(p_out.size))
             gain = _ratio_above(gamma, c, weight, others, n)
@@ -223,7 +228,7 @@ class PanelRows(People):
         size = as_count(n, "n", least=1)
         parts, outcomes = [], 0
         for (weight, others), times in zip(self._pairs(), self.cells.tolist(), strict=True):
-            first, law = _beta_binomial(size, weight + 1.0, others)
+            first, law = beta_binomial(size, weight + 1.0, others)
             outcomes += law.size
             refuse_outcomes(outcomes)
             c = first + np.arange(float(law.size))
@@ -231,7 +236,7 @@ class PanelRows(People):
             p_out = times * weight / self.total * law
             with np.errstate(divide="ignore", under="ignore"):
                 parts.append((p_out, p_out * (1.0 + excess), np.log1p(excess)))
-        dropped = 0.0 if size < _WHOLE else 4.0 * math.exp(-DROP)
+        dropped = 0.0 if size < WHOLE else 4.0 * math.exp(-DROP)
         return curve_of(*map(np.concatenate, zip(*parts, strict=True)), dropped=dropped)
 
     def min_samples(self, leakage: float, gamma: float) -> NoReturn:
@@ -247,9 +252,6 @@ def _refuse_n(n: Any) -> None:
 
 
 # ---- strata whose counts are added up ----
-
-#: The number of its first outcome, and the probabilities.
-Law = tuple[int, FloatArray]
 
 
 def _is_exact(strata: Stratified) -> bool:
@@ -269,19 +271,8 @@ def _columns(strata: Stratified) -> tuple[list[list[int]], list[int]]:
     return cells.tolist(), multiplicity.tolist()
 
 
-def _window(size: int, variance: float, mean: float) -> tuple[int, int]:
-    """Outcomes outside which a sampled count of `size` people has probability 2 e^-DROP at most.
-
-    By Bernstein's inequality, as for the curve of a register.
-    """
-    if size < _WHOLE:
-        return 0, size
-    reach = DROP / 3.0 + math.sqrt((DROP / 3.0) ** 2 + 2.0 * DROP * variance)
-    return max(math.floor(mean - reach), 0), min(math.ceil(mean + reach), size)
-
-
 def _binomial(size: int, rate: float) -> Law:
-    first, last = _window(size, size * rate * (1.0 - rate), size * rate)
+    first, last = count_window(size, size * rate * (1.0 - rate), size * rate)
     h = np.arange(float(first), last + 1.0)
     with np.errstate(under="ignore"):
         return first, np.exp(binom_logpmf(h, float(size), rate))
@@ -289,7 +280,7 @@ def _binomial(size: int, rate: float) -> Law:
 
 def _hypergeometric(people: int, size: int, n: int) -> Law:
     share = n / people
-    first, last = _window(size, size * share * (1.0 - share), size * share)
+    first, last = count_window(size, size * share * (1.0 - share), size * share)
     h = np.arange(float(first), last + 1.0)
     with np.errstate(under="ignore"):
         return first, np.exp(hypergeom_logpmf(h, float(people), float(size), float(n)))
@@ -406,7 +397,7 @@ def _pooled_tradeoff(strata: Stratified) -> Curve:
         return register_tradeoff(strata.registers[0], strata.n[0])
     parts, outcomes, whole = [], 0, True
     for column, times in zip(*_columns(strata), strict=True):
-        whole = whole and max(column) < _WHOLE
+        whole = whole and max(column) < WHOLE
         for stratum, (_, law) in _others(strata, column):
             outcomes += law.size + 1
             refuse_outcomes(outcomes)
@@ -435,30 +426,3 @@ def _ratio_above(gamma: float, c: FloatArray, s: float, others: float, n: int) -
         else:
             above = c / (c + s) * ((n + s + others) / n) - gamma
     return np.where(c == 0.0, -gamma, above)
-
-
-def _beta_binomial(n: int, a: float, b: float) -> Law:
-    """The law of a binomial count whose probability is Beta(a, b), a >= 1.
-
-    By its ratios from the mode on, divided by their sum: no gamma function, whose logarithm loses
-    the digits that large arguments have in front of the point.
-    """
-    if b == 0.0:
-        return n, np.ones(1)
-    first, last = 0, n
-    if n >= _WHOLE:
-        least = float(betaincinv(a, b, math.exp(-DROP)))
-        most = float(betainccinv(a, b, math.exp(-DROP)))
-        first = _window(n, n * least * (1.0 - least), n * least)[0]
-        last = _window(n, n * most * (1.0 - most), n * most)[1]
-    if last - first >= _MOST_TERMS:
-        rule = f"have at most {_MOST_TERMS:,} outcomes with this n"
-        invalid("p", rule, remedy="Pass a larger panel, or ask about a smaller n")
-    c = np.arange(float(first), float(last))
-    with np.errstate(over="ignore"):  # of a subnormal b: the mode is n
-        ratio = (n - c) * (c + a) / ((c + 1.0) * (n - c - 1.0 + b))
-    mode = int(np.count_nonzero(ratio >= 1.0))  # they fall through 1 once, or never
-    with np.errstate(under="ignore"):
-        rising = np.cumprod(1.0 / ratio[:mode][::-1])[::-1]
-        law = np.concatenate([rising, [1.0], np.cumprod(ratio[mode:])])
-        return first, law / law.sum()

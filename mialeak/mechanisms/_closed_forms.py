@@ -29,6 +29,10 @@ _MOST_MODE = 2**25
 _MOST_POINTS = 2**26
 #: Exponent of the negligible, e^-46 = 1e-20, in Bernstein's inequality.
 _NEGLIGIBLE = 46.0
+#: Points of a law worked on at once.
+_PIECE = 2**14
+#: Powers of a transform below e^-60 are left out, and the rounding of one that fft computes.
+_SMALLEST, _TRANSFORM_ROUNDING = 60.0, 1e-13
 
 
 def closed_leakage(
@@ -102,20 +106,49 @@ def _mean_leakage(
     steps = steps - steps[where[-1] if poisson else int(np.argmax(mass))]
     centre = 0 if poisson else int(np.rint(steps @ mass))
     width = _circle(steps - centre, mass, n, poisson=poisson)
-    excess = _transform_less_one(steps, mass, width)
-    out = _law(np.exp(n * excess) if poisson else _power(excess, n), width)
-    others = out if poisson else _law(_power(excess, n - 1), width)
-    terms = [
-        share * total(leaked(np.roll(others, step) - gamma * out, gamma))
-        for step, share in zip(steps.tolist(), mass.tolist(), strict=True)
-        if share > 0.0
-    ]
+    frequency = _frequencies_that_matter(steps, mass, width, n, poisson=poisson)
+    excess = _transform_less_one(steps, mass, width, frequency)
+    out = _law(np.exp(n * excess) if poisson else _power(excess, n), frequency, width)
+    others = out if poisson else _law(_power(excess, n - 1), frequency, width)
+    twice, scaled = np.tile(others, 2), gamma * out
+    terms = []
+    for step, share in zip(steps.tolist(), mass.tolist(), strict=True):
+        if share > 0.0:
+            start = -step % width  # from there on the law is moved by the step
+            terms.append(share * _leaked_on(twice[start : start + width], scaled, gamma))
     return math.fsum(terms)
 
 
-def _transform_less_one(steps: npt.NDArray[np.int64], mass: FloatArray, width: int) -> Any:
+def _leaked_on(law_in: FloatArray, scaled: FloatArray, gamma: float) -> float:
+    """Sum of :func:`leaked`, of "in" less gamma times "out": piece by piece, in the cache."""
+    gain, sums = np.empty(_PIECE), []
+    for start in range(0, len(scaled), _PIECE):
+        piece = scaled[start : start + _PIECE]
+        part = np.subtract(law_in[start : start + _PIECE], piece, out=gain[: len(piece)])
+        if gamma < 1.0:
+            part /= -gamma
+        sums.append(float(np.maximum(part, 0.0, out=part).sum()))
+    return math.fsum(sums)
+
+
+def _frequencies_that_matter(
+    steps: npt.NDArray[np.int64], mass: FloatArray, width: int, n: int, *, poisson: bool
+) -> npt.NDArray[np.int64]:
+    """Those at which the transform of the sum of n, or n - 1, rows may be above e^-60 in size.
+
+    By a transform of one row that has the rounding of its largest value, 1.
+    """
+    wave = np.fft.rfft(np.bincount(steps % width, mass, width))
+    if poisson:
+        return np.flatnonzero(wave.real + _TRANSFORM_ROUNDING > 1.0 - _SMALLEST / n)
+    least = math.exp(-_SMALLEST / (n - 1)) if n > 1 else 0.0
+    return np.flatnonzero(np.abs(wave) + _TRANSFORM_ROUNDING > least)
+
+
+def _transform_less_one(
+    steps: npt.NDArray[np.int64], mass: FloatArray, width: int, frequency: npt.NDArray[np.int64]
+) -> Any:
     """Fourier transform of the law of one row, less 1: turns are reduced while they are whole."""
-    frequency = np.arange(width // 2 + 1)
     excess = np.zeros(len(frequency), complex)
     for step, share in zip(steps.tolist(), mass.tolist(), strict=True):
         half = math.pi / width * ((frequency * step + width // 2) % width - width // 2)
@@ -134,7 +167,9 @@ def _power(excess: Any, n: int) -> Any:
     return power
 
 
-def _law(transform: Any, width: int) -> FloatArray:
+def _law(powers: Any, frequency: npt.NDArray[np.int64], width: int) -> FloatArray:
+    transform = np.zeros(width // 2 + 1, complex)
+    transform[frequency] = powers
     law = np.fft.irfft(transform, width)
     return np.where(law > 2.0**-60, law, 0.0)  # what is less is rounding
 
