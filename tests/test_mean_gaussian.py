@@ -299,3 +299,17 @@ def test_bad_targets_are_told(arguments, message):
 def test_rows_that_do_not_vary_are_refused_by_the_name_of_cov():
     with pytest.raises(ValueError, match="cov must vary in some direction; its rank is 0"):
         gaussian_mean_tradeoff([1.0, 2.0], [1.0, 2.0], 0.0, 5)
+
+
+@pytest.mark.parametrize("direction", ["in", "out"])
+@pytest.mark.parametrize("n", [2, 1000, 2**53])
+def test_epsilons_of_vast_scores_grow_in_proportion_to_the_score(direction, n):
+    """The log likelihood ratio is s/2 *in* and -s/2 n/(n-1) *out*, relative to 1/sqrt(s)."""
+    for score in (1e60, 1e90, 1e101, 1e200, 1e300):
+        curve = GaussianMeanTradeOff(score, n=n, columns=3)
+        middle = score / 2 * (1.0 if direction == "in" else n / (n - 1))
+        assert curve.epsilon(1e-5, direction=direction) == pytest.approx(middle, rel=1e-14)
+        deltas = curve.delta([middle * 0.99, middle * 1.01, np.inf], direction=direction)
+        np.testing.assert_array_equal(deltas, [1.0, 0.0, 0.0])
+    curve = GaussianMeanTradeOff([2.0, 1e200], n=n, columns=3)
+    assert curve.delta(1.0)[0] == GaussianMeanTradeOff(2.0, n=n, columns=3).delta(1.0)

@@ -150,12 +150,26 @@ class GaussianMeanTradeOff(TradeOff):
         law = _Law(score[finite], self.n, self.columns)
         delta = law.delta_in if direction == "in" else law.delta_out
         result[finite] = delta(epsilon[finite], low[finite])[0]
+        vast = self._is_vast(score)
+        result[vast] = epsilon[vast] < self._middle(score[vast], direction)
         return result
+
+    def _is_vast(self, score: FloatArray) -> BoolArray:
+        """Scores at which the log likelihood ratio is its mean, to all digits."""
+        return np.asarray(score > _MOST / float(self.n) ** 2)
+
+    def _middle(self, score: FloatArray, direction: str) -> FloatArray:
+        """The size of the mean log likelihood ratio of a large score, in the world `direction`."""
+        return 0.5 * score if direction == "in" else 0.5 * score * (self.n / (self.n - 1.0))
 
     def _epsilon(self, delta: FloatArray, direction: str) -> FloatArray:
         score, delta = np.broadcast_arrays(np.asarray(self.score), delta)
-        most = _Law(score, self.n, self.columns).most
+        with np.errstate(over="ignore"):
+            law = _Law(score, self.n, self.columns)
+            most = np.where(self._is_vast(score), 0.5 * self.n * score, law.most)
         result = np.where(delta > 0.0, np.nan, most if direction == "in" else np.inf)
+        vast = np.isnan(result) & self._is_vast(score)
+        result[vast] = np.where(delta[vast] < 1.0, self._middle(score[vast], direction), 0.0)
         positive = np.isnan(result)
         score, wanted = score[positive], delta[positive]
 
