@@ -424,3 +424,16 @@ def test_an_epsilon_of_zero_does_not_contradict_the_advantage():
     assert curve.delta(1.0) == pytest.approx(1.0 - 0.8**3, rel=1e-9)
     with pytest.raises(ArithmeticError):
         curve.epsilon(1e-5, direction="in")
+
+
+def test_a_grid_reaches_the_ends_of_a_law_on_a_fine_lattice():
+    """The epsilons have a common step of 1.5 steps of the grid; half of that is too fine for it."""
+    curve = compose(LaplaceTradeOff(0.7157837883149293), LaplaceTradeOff(3.178354588257663))
+    truth = [0.80624014915637710683, 0.68054401250643476687, 0.47330611836684488348]  # by mpmath
+    np.testing.assert_allclose(curve.delta([0.0, 1.0, 2.0]), truth, rtol=1e-8)
+
+
+def test_bounds_of_what_one_world_makes_possible_have_room_for_rounding():
+    certain = PiecewiseTradeOff.from_laws([0.0, 1.0], [0.24415286186656354, 0.7558471381334365])
+    bounds = compose(LaplaceTradeOff(1.0), certain).enclosure(epsilon=1.1, direction="in")
+    assert bounds.lower < 0.24415286186656354 < bounds.upper < 0.24415286186658

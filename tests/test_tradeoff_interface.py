@@ -337,3 +337,12 @@ def test_a_root_just_above_the_lower_end_is_found_by_leaps_from_far_above():
     high = (low.view(np.int64) + 2**55 + 1).view(np.float64)
     root = increasing_root(lambda x: np.where(x > 1.0, 1.0, -1.0), low, high)
     assert root == np.nextafter(1.0, 2.0)
+
+
+def test_laplace_noise_at_distances_whose_exponential_is_no_number():
+    """e^-800 is below the smallest number, but not its ratio to a small rate; values by mpmath."""
+    curve = LaplaceTradeOff([800.0, np.inf])
+    assert curve.fnr(1e-125)[0] == pytest.approx(9.169686460444218e-224, rel=1e-13, abs=0.0)
+    assert curve.power(0.0).tolist() == [0.0, 1.0]
+    assert curve.fpr(1.0).tolist() == [1.0, 0.0]
+    assert curve.fnr(0.0).tolist() == [1.0, 0.0]

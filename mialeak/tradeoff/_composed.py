@@ -44,8 +44,8 @@ _EXPONENTS = (1.0, 2.0, 4.0, 7.0, 11.0, 16.0, 23.0, 32.0, 45.0)
 #: Bounds whose distance is a smaller share of the upper one are an answer; grids with a smaller
 #: error need no others.
 _CLOSE, _NARROW = 1e-9, 1e-7
-#: Rounding error of one operation.
-_EPS = 2.0**-52
+#: Rounding error of one operation, and room for that of bounds.
+_EPS, _ROUNDED = 2.0**-52, 2.0**-44
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -198,7 +198,10 @@ class ComposedTradeOff(TradeOff):
         else:
             x = as_probability(fpr, "fpr")
             ends = self._power_bounds(x)
-        return Bounds(plain(ends[0]), plain(ends[1]))
+        low, high = ends[0] * (1.0 - _ROUNDED), ends[1] * (1.0 + _ROUNDED)
+        if delta is None:  # bounds of a probability
+            low, high = np.maximum(low, 0.0 if fpr is None else x), np.minimum(high, 1.0)
+        return Bounds(plain(low), plain(high))
 
     def to_dict(self) -> dict[str, Any]:
         """Plain Python values, ready for JSON; "type" names the class."""

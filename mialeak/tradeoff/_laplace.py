@@ -93,8 +93,7 @@ class LaplaceTradeOff(TradeOff):
         return LaplaceLoss(float(self.distance))
 
     def _power(self, fpr: FloatArray) -> FloatArray:
-        with np.errstate(over="ignore", invalid="ignore"):
-            steep = np.where(fpr > 0.0, fpr * np.exp(self.distance), 1.0 * (self._small == 0.0))
+        steep = self._steep(fpr)
         return np.where(steep < 0.5, steep, 1.0 - self._fnr(fpr))
 
     def _fnr(self, fpr: FloatArray) -> FloatArray:
@@ -104,16 +103,24 @@ class LaplaceTradeOff(TradeOff):
         return self._errors(1.0 - power, power)  # the worlds are alike but for the direction
 
     @property
-    def _small(self) -> FloatArray:
-        return np.asarray(np.exp(-np.asarray(self.distance)))
+    def _root(self) -> FloatArray:
+        """``e^(-a/2)``; ``e^-a`` itself is 0 where products with it are not."""
+        return np.asarray(np.exp(-0.5 * np.asarray(self.distance)))
+
+    def _steep(self, rate: FloatArray) -> FloatArray:
+        """``e^a rate``, the line from the origin."""
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            line = rate / self._root / self._root
+        origin = np.where(np.isinf(self.distance), np.inf, 0.0)
+        return np.where(rate > 0.0, line, origin)
 
     def _errors(self, rate: FloatArray, complement: FloatArray) -> FloatArray:
         """The least rate of errors in one world for that in the other one."""
-        small = self._small
+        root, steep = self._root, self._steep(rate)
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            steep, middle = 1.0 - rate / small, 0.25 * small / rate
-        flat = np.where(rate < 0.5, middle, small * complement)
-        return np.where(small > 0.0, np.where(rate <= 0.5 * small, steep, flat), 0.0)
+            middle = 0.25 * root * (root / rate)
+        flat = np.where(rate < 0.5, middle, root * (root * complement))
+        return np.where(steep <= 0.5, 1.0 - steep, np.where(root > 0.0, flat, 0.0))
 
     def _delta(self, epsilon: FloatArray, direction: str) -> FloatArray:
         with np.errstate(invalid="ignore"):
