@@ -38,8 +38,9 @@ probability is between -1 and 0, the error is absolute, in the same unit.) These
 
 For a binomial count B, `binom_mad` is the mean absolute deviation of B, `binom_excess` and
 `binom_shortfall` are the means of max(B - c, 0) and max(c - B, 0) for a threshold c, `binom_sf` is
-P(B > c), and `binom_logpmf` is the logarithm of P(B = k). Each function is computed at {points:,} points,
-with n in [1, 2**53] and p in [1e-300, 1 - 2**-53].
+P(B > c), and `binom_logpmf` is the logarithm of P(B = k).
+
+Each function is computed at {points:,} points, with n in [1, 2**53] and p in [1e-300, 1 - 2**-53].
 A function uses different methods in different regions; some of the points lie where one method
 replaces another. A point belongs to the first line of a table whose condition it meets. "sd" is the
 standard deviation of the count. For `binom_excess` and `binom_sf` the tail is above the mean; for
