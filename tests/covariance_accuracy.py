@@ -26,10 +26,10 @@ PAGE = """\
 # Accuracy of distances
 
 The table has the largest relative errors of squared Mahalanobis distances. The true distances are
-computed from the same float64 rows with 60 digits (mpmath). For each line, {count} tables of 60 rows
-and 6 columns were drawn at random, and the distances of 8 rows of each table from the mean of its
-rows were computed. The column "condition" has the condition number of the covariance (the ratio of
-its largest to its smallest eigenvalue). The principal axes of the covariance are not parallel to
+computed from the same float64 rows with 60 digits (mpmath). For each line, {count} tables of 60
+rows and 6 columns were drawn at random, and the distances of 8 rows of each table from the mean of
+its rows were computed. The column "condition" has the condition number of the covariance (the ratio
+of its largest to its smallest eigenvalue). The principal axes of the covariance are not parallel to
 the columns. The largest variance is about 1, so a mean of 1e8 is 1e8 standard deviations from the
 origin. The column "condition x eps" has the condition number times eps = 2**-52. The rounding of
 the entries of the covariance may cause relative errors of this size in the distances; the tests
