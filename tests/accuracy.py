@@ -33,8 +33,12 @@ probability is between -1 and 0, the error is absolute, in the same unit.) These
   stored set of points grows;
 - "<= 0.5" to "<= 4" have percentages of points: those whose error is at most the limit stated, and
   above the limit of the column before. "more" has the percentage of points whose error is above 4;
-- "worst SciPy" and "worst NumPy twin" are the largest errors, at the same points, of `scipy.stats`
-  and of the formula as it is written, computed in NumPy.
+- "worst SciPy" and "worst NumPy twin" are the largest errors, at the same points, of two other ways
+  to compute the function: with `scipy.stats`, and by the formula of its definition in NumPy.
+
+For a binomial count B, `binom_mad` is the mean absolute deviation of B, `binom_excess` and
+`binom_shortfall` are the means of max(B - c, 0) and max(c - B, 0) for a threshold c, `binom_sf` is
+P(B > c), and `binom_logpmf` is the logarithm of P(B = k).
 
 Each function is computed at {points:,} points, with n in [1, 2**53] and p in [1e-300, 1 - 2**-53].
 A function uses different methods in different regions; some of the points lie where one method
@@ -42,7 +46,7 @@ replaces another. A point belongs to the first line of a table whose condition i
 standard deviation of the count. For `binom_excess` and `binom_sf` the tail is above the mean; for
 `binom_shortfall` it is below the mean. "beyond the mean" are the points on the side of the mean
 that is not the tail, more than one standard deviation from the mean. "further out" are the points
-more than 6 standard deviations from the mean. Made by
+at least 6 standard deviations from the mean. Made by
 `python tests/accuracy.py --points {points} --seed {seed} --markdown`."""
 
 

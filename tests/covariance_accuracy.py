@@ -26,13 +26,14 @@ PAGE = """\
 # Accuracy of distances
 
 The table has the largest relative errors of squared Mahalanobis distances. The true distances are
-computed from the same float64 rows with 60 digits (mpmath). Each line is for {count} random draws
-of 60 rows in 6 columns, and for the distances of 8 of these rows. The column "condition" has the
-condition number of the covariance (the ratio of its largest to its smallest eigenvalue). The
-principal axes of the covariance are not parallel to the columns. The largest variance is about 1,
-so a mean of 1e8 is 1e8 standard deviations from the origin. The column "condition x eps" has the
-condition number times eps = 2**-52. This is the relative error of the distances that rounding the
-entries of the covariance may cause; the tests allow mialeak four times this error, plus 1e-14.
+computed from the same float64 rows with 60 digits (mpmath). For each line, {count} tables of 60
+rows and 6 columns were drawn at random, and the distances of 8 rows of each table from the mean of
+its rows were computed. The column "condition" has the condition number of the covariance (the ratio
+of its largest to its smallest eigenvalue). The principal axes of the covariance are not parallel to
+the columns. The largest variance is about 1, so a mean of 1e8 is 1e8 standard deviations from the
+origin. The column "condition x eps" has the condition number times eps = 2**-52. The rounding of
+the entries of the covariance may cause relative errors of this size in the distances; the tests
+allow mialeak four times this error, plus 1e-14.
 
 There are three columns for `StreamingCovariance`. For "mialeak" it is fitted to all rows at once,
 and for "by blocks" to seven rows at a time. For "merged" two objects, each fitted to half of the
