@@ -25,6 +25,7 @@ from mialeak.mechanisms import (
     calibrate,
     information_lost,
     optimal_ptable,
+    protection,
 )
 from mialeak.populations import Panel, Stratified
 
@@ -465,3 +466,22 @@ def test_bad_ptables_are_not_designed():
             optimal_ptable([0.5, 0.5], 5, **options)
     with pytest.raises(ValueError, match="is not available for cells that expect"):
         optimal_ptable([0.5, 0.5], 10**12, noise=1)
+
+
+def test_a_count_of_zero_that_a_ptable_does_not_list_stays_zero():
+    keys = CellKey({"i": [1, 1, 2], "v": [1, 2, 1], "p": [0.5, 0.5, 1.0]})
+    assert set(keys.release([0, 1, 2, 9] * 50, rng=0).reshape(-1, 4)[:, 0]) == {0}
+    assert set(keys.release([2, 9] * 50, rng=0).tolist()) == {3, 10}
+    assert set(keys.release([1] * 50, rng=0).tolist()) == {2, 3}
+    with pytest.raises(ValueError, match="ptable must hold probabilities above 0"):
+        CellKey({"i": [0], "v": [0], "p": [0.0]})
+
+
+@pytest.mark.parametrize("text", ["round:5", "random-round:3", "suppress:4", "synthetic:9"])
+def test_what_is_empty_has_no_leakage_and_no_law(text):
+    mechanism = protection(text)
+    assert mechanism.atom_leakage([], 10).shape == (0,)
+    assert mechanism.atom_leakage(np.zeros((3, 0)), 10).shape == (3, 0)
+    law = mechanism.outcome_law([], 10)
+    assert law.ndim == 2
+    assert len(law) == 0

@@ -446,3 +446,13 @@ def test_strata_and_panels_state_their_size():
         "Stratified(people=10, strata=2, published=True)"
     )
     assert repr(Panel([3, 0, 2])) == "Panel(rows=5, n_cells=3)"
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_least_weight_of_the_game_does_not_overflow():
+    # What is left at gamma = 0 is P(nobody of the target's cell | out).
+    expected = 0.0
+    for s, others in ((3.5, 7.5), (7.5, 3.5)):
+        absent = math.prod((others + k) / (s + 1.0 + others + k) for k in range(3))
+        expected += s / 11.0 * absent
+    assert max_leakage(Panel([3, 7]), 3, gamma=5e-324) == pytest.approx(expected, rel=1e-14)

@@ -218,7 +218,8 @@ class PanelRows(People):
                 invalid("p", rule, remedy="Merge cells of the panel, or ask about a smaller n")
             c = first + np.arange(float(p_out.size))
             gain = _ratio_above(gamma, c, weight, others, n)
-            leakage[k] = float(p_out @ np.maximum(gain if gamma >= 1.0 else -gain / gamma, 0.0))
+            gain = np.maximum(gain, 0.0) if gamma >= 1.0 else np.maximum(-gain, 0.0) / gamma
+            leakage[k] = float(p_out @ gain)
         return np.minimum(leakage, 1.0)
 
     def _pairs(self) -> Iterator[tuple[float, float]]:

@@ -126,6 +126,8 @@ class CellMechanism(ABC):
         mechanism = self._of_release(float(as_count(n, "n", least=1)))
         first = -((-mechanism.phase) % mechanism.grain)
         width = -(-(int(values.max(initial=0)) + 1 - first) // mechanism.grain) * mechanism.grain
+        if not len(values):
+            return mechanism.push(np.zeros((1, width)), np.full(1, first))[:0]
         units = np.zeros((len(values), width))
         units[np.arange(len(values)), values - first] = 1.0
         return mechanism.push(units, np.full(len(values), first))
@@ -170,6 +172,8 @@ class CellMechanism(ABC):
         probability = as_floats(p, "p")
         require_within(probability, 0.0, 1.0, "p", "hold probabilities between 0 and 1")
         rows = as_count(n, "n", least=1)
+        if not probability.size:
+            return np.zeros(probability.shape)
         # Where a count above 1 has no chance, a leakage is its limit.
         atoms, place = np.unique(np.maximum(probability, _RARE / rows), return_inverse=True)
         leakage = target_cell_terms(self, atoms, rows, 1.0, poisson=False) / atoms

@@ -281,14 +281,18 @@ def _table(counts: IntArray, noise: IntArray, chance: FloatArray) -> tuple[IntAr
             shown = f"count {counts[at]}, noise {noise[at]}, probability {chance[at]:g}"
             invalid("ptable", f"{rule}; it has {shown}", index=at)
     used = chance > 0.0
+    if not used.any():
+        invalid("ptable", "hold probabilities above 0")
     low, high, most = int(noise[used].min()), int(noise[used].max()), int(counts.max())
+    if kept := not (counts == 0).any():  # a count of 0 stays 0
+        low, high = min(low, 0), max(high, 0)
     if most >= _MOST_COUNTS or high - low >= _MOST_SHIFTS:
         invalid(
             "ptable", f"list counts below {_MOST_COUNTS:,} and noise of {_MOST_SHIFTS:,} values"
         )
     table = np.zeros((most + 1, high - low + 1))
     np.add.at(table, (counts[used], noise[used] - low), chance[used])
-    if not (counts == 0).any() and low <= 0 <= high:
+    if kept:
         table[0, -low] = 1.0
     mass = table.sum(axis=1)
     off = np.abs(mass - 1.0) > _SUM

@@ -126,9 +126,9 @@ def _leaked_on(law_in: FloatArray, scaled: FloatArray, gamma: float) -> float:
         piece = scaled[start : start + _PIECE]
         part = np.subtract(law_in[start : start + _PIECE], piece, out=gain[: len(piece)])
         if gamma < 1.0:
-            part /= -gamma
+            np.negative(part, out=part)
         sums.append(float(np.maximum(part, 0.0, out=part).sum()))
-    return math.fsum(sums)
+    return math.fsum(sums) / min(gamma, 1.0)
 
 
 def _frequencies_that_matter(
