@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, NoReturn
 
 import numpy as np
-from scipy import special
+from scipy import linalg, special
 
 from mialeak._arrays import FloatArray, as_floats, first_index, invalid, require
 from mialeak.estimators._influence import InfluenceFunctions
@@ -288,6 +289,15 @@ def joint_influence(*parts: InfluenceFunctions) -> InfluenceFunctions:
     rows = {part.n for part in parts}
     if len(rows) > 1:
         invalid("parts", f"have the same rows; their numbers are {[part.n for part in parts]}")
+    joint = _joint(parts)
+    if any(part.centred is not None for part in parts):
+        pairs = [part.centred or (np.eye(part.theta.size), part) for part in parts]
+        matrix = linalg.block_diag(*(matrix for matrix, _ in pairs))
+        object.__setattr__(joint, "centred", (matrix, _joint([each for _, each in pairs])))
+    return joint
+
+
+def _joint(parts: Sequence[InfluenceFunctions]) -> InfluenceFunctions:
     return InfluenceFunctions(
         np.concatenate([part.theta for part in parts]),
         np.concatenate([part.influence for part in parts], axis=1),
@@ -295,7 +305,7 @@ def joint_influence(*parts: InfluenceFunctions) -> InfluenceFunctions:
     )
 
 
-def _joint_moves(parts: tuple[InfluenceFunctions, ...]) -> FloatArray:
+def _joint_moves(parts: Sequence[InfluenceFunctions]) -> FloatArray:
     """One multiple for each row where the parts agree on it, else what it moves them by."""
     first = parts[0].omitted
     if first.ndim == 1 and all(np.array_equal(part.omitted, first) for part in parts):

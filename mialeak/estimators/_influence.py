@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -17,6 +17,7 @@ from mialeak._numerics.distances import kernel_blocks
 from mialeak._numerics.leave_one_out import units
 from mialeak._numerics.whitening import Full, Outside, Whitening, variances_or_matrix
 from mialeak._results import Kind, Result
+from mialeak.estimators._centring import centred_noise, centred_releases
 from mialeak.means import mean_tradeoff
 from mialeak.scores import covariance_score
 from mialeak.tradeoff import EmpiricalTradeOff, TradeOff
@@ -134,6 +135,8 @@ class InfluenceFunctions(Result):
     omitted: FloatArray
     n: int
     kind: Kind = "asymptotic"
+    #: A matrix T and the same of ``T theta``, whose covariance is better known.
+    centred: ClassVar[tuple[FloatArray, InfluenceFunctions] | None] = None
 
     def __init__(self, theta: Any, influence: Any, omitted: Any = None):
         theta = as_floats(theta, "theta", ndim=1, finite=True)
@@ -220,6 +223,9 @@ class InfluenceFunctions(Result):
 
     def _scores(self, size: int, release_noise_cov: Any = None) -> tuple[FloatArray, int]:
         """The leakage scores of a release of so many rows, and the rank of its covariance."""
+        if self.centred is not None:
+            noise = centred_noise(release_noise_cov, self.centred[0])
+            return self.centred[1]._scores(size, noise)
         columns = self.theta.size
         unit = _unit(self.influence)
         influence = self.influence if unit is None else self.influence * unit
@@ -354,10 +360,14 @@ class InfluenceFunctions(Result):
         ValueError
             As :meth:`without` and :func:`mialeak.mean_tradeoff`.
         """
-        centre, cov = self.without(row)
+        by = self
+        if self.centred is not None:
+            release_noise_cov = centred_noise(release_noise_cov, self.centred[0])
+            by = self.centred[1]
+        centre, cov = by.without(row)
         if release_noise_cov is None:
             self._warn_of_excess()
-        target, size = self._target(row, centre), self._release_size(n)
+        target, size = by._target(row, centre), self._release_size(n)
         options = {"release_noise_cov": release_noise_cov, "sampling_rate": sampling_rate}
         with _refusing_the_row(row):
             return mean_tradeoff(target, centre, cov, size, **options)
@@ -386,6 +396,9 @@ class InfluenceFunctions(Result):
         ValueError
             As :meth:`without` and :func:`mialeak.scores.covariance_score`.
         """
+        if self.centred is not None:
+            matrix, by = self.centred
+            return by.score(centred_releases(releases, matrix), row, n=n)
         centre, cov = self.without(row)
         target = self._target(row, centre)
         with _refusing_the_row(row):

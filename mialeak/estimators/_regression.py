@@ -20,6 +20,7 @@ from mialeak._arrays import (
 from mialeak._labels import require_same_rows
 from mialeak._numerics.distances import kernel_blocks
 from mialeak._samples import COPIED, common_copies
+from mialeak.estimators._centring import Centring
 from mialeak.estimators._influence import ALONE, InfluenceFunctions
 from mialeak.estimators._rows import times_of_rows, warn_of_repeats, warn_of_times
 
@@ -171,6 +172,25 @@ def linear_influence(
         theta_-i = theta - A^-1 x_i score_i / (1 - h)               one step; exact if linear
         omitted = n A^-1 (score_i x_i / (1 - h) - penalty theta_-i / (n - 1))
     """
+    centring = Centring.of(design, penalty)
+    if centring is None:
+        return _plain_influence(theta, design, score, curvature, penalty)
+    inner = centring.inward(theta), centring.columns(design)
+    centred = _plain_influence(*inner, score, curvature, penalty)
+    omitted = centred.omitted if centred.omitted.ndim == 1 else centring.outward(centred.omitted)
+    result = InfluenceFunctions(theta, centring.outward(centred.influence), omitted)
+    object.__setattr__(result, "centred", (centring.matrix, centred))
+    return result
+
+
+def _plain_influence(
+    theta: FloatArray,
+    design: FloatArray,
+    score: FloatArray,
+    curvature: FloatArray,
+    penalty: FloatArray,
+) -> InfluenceFunctions:
+    """The same by the columns as they are."""
     n = design.shape[0]
     inverse = n * inverse_curvature(design, curvature, penalty)
     influence, remaining = np.empty(design.shape), np.empty(n)
@@ -308,10 +328,14 @@ def least_squares_influence(
     7
     """
     design, response, weights = as_regression(X, y, penalty, fit_intercept)
-    inverse = inverse_curvature(design, np.ones(response.size), weights)
-    theta = inverse @ (design.T @ response)
+    centring = Centring.of(design, weights)
+    inner = design if centring is None else centring.columns(design)
+    inverse = inverse_curvature(inner, np.ones(response.size), weights)
+    theta = inverse @ (inner.T @ response)
     # A second step takes back what the inverse lost to the condition.
-    theta += inverse @ (design.T @ (response - design @ theta) - weights * theta)
+    theta += inverse @ (inner.T @ (response - inner @ theta) - weights * theta)
+    if centring is not None:
+        theta = centring.outward(theta)
     return squares_influence(theta, design, response, weights)
 
 
@@ -377,7 +401,11 @@ def logistic_influence(
     """
     design, response, weights = as_regression(X, y, penalty, fit_intercept)
     require((response == 0.0) | (response == 1.0), response, "y", "be 0 or 1")
-    theta = _logistic_fit(design, response, weights)
+    centring = Centring.of(design, weights)
+    if centring is None:
+        theta = _logistic_fit(design, response, weights)
+    else:
+        theta = centring.outward(_logistic_fit(centring.columns(design), response, weights))
     score, curvature = logistic_terms(theta, design, response)
     return linear_influence(theta, design, score, curvature, weights)
 

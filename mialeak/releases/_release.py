@@ -309,6 +309,8 @@ class Release:
             unsupported("add_estimate", "with population", why, "Leave population out")
         if not isinstance(fitted, InfluenceFunctions):
             fitted = influence_of(fitted, X, y)
+        if fitted.centred is not None:  # what it leaks is the same
+            fitted = fitted.centred[1]
         influence = np.atleast_2d(np.asarray(fitted.influence, np.float64).T).T
         if len(influence) != self._people.rows:
             rule = f"have one row for each of the {self._people.rows:,} people"
