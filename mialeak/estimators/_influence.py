@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, ClassVar
@@ -18,6 +17,7 @@ from mialeak._numerics.leave_one_out import units
 from mialeak._numerics.whitening import Full, Outside, Whitening, variances_or_matrix
 from mialeak._results import Kind, Result
 from mialeak.estimators._centring import centred_noise, centred_releases
+from mialeak.estimators._rows import refusing_the_row
 from mialeak.means import mean_tradeoff
 from mialeak.scores import covariance_score
 from mialeak.tradeoff import EmpiricalTradeOff, TradeOff
@@ -43,20 +43,6 @@ _NONE = 1e-7
 
 #: Relative error of a row that is computed back from its influence, for each root of a row.
 _ROUNDING = 8.0 * float(np.finfo(np.float64).eps)
-
-
-@contextmanager
-def _refusing_the_row(row: int) -> Iterator[None]:
-    """Refuse a row that moves the estimates where no other does, in these words."""
-    try:
-        yield
-    except ValueError as error:
-        outside = error.__context__
-        if not isinstance(outside, Outside):
-            raise
-        rule = f"move the estimates within the span of the others, of rank {outside.rank:,} in "
-        remedy = "It leaks 1 by these rows: estimate less, or estimate from more rows"
-        invalid("row", f"{rule}{outside.columns:,} estimates", value=row, remedy=remedy)
 
 
 @dataclass(frozen=True, init=False, repr=False, eq=False)
@@ -369,7 +355,7 @@ class InfluenceFunctions(Result):
             self._warn_of_excess()
         target, size = by._target(row, centre), self._release_size(n)
         options = {"release_noise_cov": release_noise_cov, "sampling_rate": sampling_rate}
-        with _refusing_the_row(row):
+        with refusing_the_row(row):
             return mean_tradeoff(target, centre, cov, size, **options)
 
     def score(self, releases: Any, row: int, *, n: int | None = None) -> float | FloatArray:
@@ -401,7 +387,7 @@ class InfluenceFunctions(Result):
             return by.score(centred_releases(releases, matrix), row, n=n)
         centre, cov = self.without(row)
         target = self._target(row, centre)
-        with _refusing_the_row(row):
+        with refusing_the_row(row):
             return covariance_score(releases, target, centre, cov, self._release_size(n))
 
     def _target(self, row: int, centre: FloatArray) -> FloatArray:

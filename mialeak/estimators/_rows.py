@@ -10,6 +10,7 @@ import re
 import sys
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, NoReturn
 
@@ -17,11 +18,13 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, as_floats, invalid
+from mialeak._numerics.whitening import Outside
 from mialeak._samples import common_copies
 
 __all__ = [
     "refuse_computed_columns",
     "refuse_groups",
+    "refusing_the_row",
     "times_of_rows",
     "warn_of_repeats",
     "warn_of_rows",
@@ -305,3 +308,17 @@ def warn_of_standard_columns(X: Any) -> None:
 
 def _warn(message: str) -> None:
     warnings.warn(message, stacklevel=5)
+
+
+@contextmanager
+def refusing_the_row(row: int) -> Iterator[None]:
+    """Refuse a row that moves the estimates where no other does, in these words."""
+    try:
+        yield
+    except ValueError as error:
+        outside = error.__context__
+        if not isinstance(outside, Outside):
+            raise
+        rule = f"move the estimates within the span of the others, of rank {outside.rank:,} in "
+        remedy = "It leaks 1 by these rows: estimate less, or estimate from more rows"
+        invalid("row", f"{rule}{outside.columns:,} estimates", value=row, remedy=remedy)
