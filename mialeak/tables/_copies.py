@@ -41,7 +41,7 @@ def cautions_of_copies(every: Mapping[Any, Factor]) -> list[str]:
 
     None if a column names persons, or numbers the rows: others look at these.
     """
-    sizes = {name: np.count_nonzero(each.rows_of_level) for name, each in every.items()}
+    sizes = {name: int(np.count_nonzero(each.rows_of_level)) for name, each in every.items()}
     rows = len(next(iter(every.values())).codes) if every else 0
     if rows < _FEWEST_ROWS or not 2 < len(every) <= MOST_COLUMNS:
         return []
@@ -109,7 +109,7 @@ def _are_bound(columns: Sequence[Codes], shared: FloatArray, cells: int) -> bool
     rng = np.random.default_rng(1)
     rows, met = columns[0][0].size, 0
     for k, (codes, size) in enumerate(columns):
-        others = columns[:k] + columns[k + 1 :]
+        others = [*columns[:k], *columns[k + 1 :]]
         parent = columns[int(np.argmax(shared[k]))][0]
         shuffled = np.empty_like(codes)
         shuffled[np.argsort(parent, kind="stable")] = codes[np.lexsort((rng.random(rows), parent))]
