@@ -177,7 +177,7 @@ class CellMechanism(ABC):
         # Where a count above 1 has no chance, a leakage is its limit.
         atoms, place = np.unique(np.maximum(probability, _RARE / rows), return_inverse=True)
         leakage = target_cell_terms(self, atoms, rows, 1.0, poisson=False) / atoms
-        return np.minimum(leakage, 1.0)[place].reshape(probability.shape)
+        return np.asarray(np.minimum(leakage, 1.0)[place].reshape(probability.shape))
 
     @abstractmethod
     def release(self, counts: Any, *, rng: Any = None) -> npt.NDArray[np.int64]:
