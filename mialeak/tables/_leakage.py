@@ -479,15 +479,15 @@ def _cautions(counted: _Counted, person: Any, counts: Any) -> list[str]:
         if person is not None:
             return [*cautions, *cautions_of_numbers(person, everything), *stacked]
         cautions += cautions_of_uncounted_persons(table, factors, everything, beginning)
-        in_memory = not isinstance(table, Source)
-        is_same = in_memory and factors is counted.unrecoded and counted.kept.all()
-        cells = counted.cells if is_same else None
+        in_memory, is_whole = not isinstance(table, Source), factors is counted.unrecoded
+        cells = counted.cells if in_memory and is_whole and counted.kept.all() else None
         of_rows = cautions_of_omitted_counts(everything, counted.unrecoded, cells=cells)
         every = everything if in_memory else {}
         of_rows = (of_rows or cautions_of_rows(factors, counted.cells, every)) + stacked
-        if not of_rows:
-            asked = (everything, 1 * np.ones_like(counted.kept)) if in_memory else (values, sizes)
-            of_rows = cautions_of_melted(*asked, factors)
+        if not of_rows and in_memory:
+            of_rows = cautions_of_melted(everything, 1 * np.ones_like(counted.kept), factors)
+        elif not of_rows:
+            of_rows = cautions_of_melted(values, sizes, factors)
         return cautions + of_rows
     every = all_columns(table, counted.unrecoded, counts)
     return [
