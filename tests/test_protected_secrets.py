@@ -266,3 +266,16 @@ def test_the_law_of_outcomes_sums_to_one():
     assert Synthetic(19).outcome_law(counts, 38)[4] @ np.arange(
         Synthetic(19).outcome_law(counts, 38).shape[1]
     ) == pytest.approx(15.0)
+
+
+def test_guesses_from_the_others_do_not_depend_on_the_order_of_the_rows():
+    """Secrets that are equally common everywhere have the order of their values."""
+    rng = np.random.default_rng(5)
+    for _ in range(10):
+        cell, secret = rng.integers(0, 6, 12), rng.permutation(np.repeat([2, 10, 9], [5, 4, 3]))
+        shown = []
+        for order in (np.arange(12), np.argsort(secret, kind="stable"), np.argsort(-secret)):
+            table = {"cell": cell[order], "secret": secret[order]}
+            found = table_leakage(table, secret="secret", protect=Round(3)).secret
+            shown.append((found.from_table, found.from_others, found.protected[0].lower))
+        assert shown[0] == shown[1] == shown[2]

@@ -377,3 +377,51 @@ def test_a_plan_puts_no_codes_with_leading_zeros_into_bands():
     plan = plan_recoding(table, None, 0.05)
     assert set(plan.recoding.rules.get("code", {})) <= {"rare", "keep", "drop"}
     assert plan_recoding({**table, "code": [int(k) for k in table["code"]]}, None, 0.05)
+
+
+@pytest.mark.parametrize(
+    ("rules", "values", "expected"),
+    [
+        ({"bin": 0.1}, [0.25, 0.3, 0.7], ["[0.2, 0.3)", "[0.3, 0.4)", "[0.7, 0.8)"]),
+        ({"bin": 0.1}, [-0.3, 0.6, 1.1], ["[-0.3, -0.2)", "[0.6, 0.7)", "[1.1, 1.2)"]),
+        ({"bin": 0.2, "start": 0.1}, [19.9, 20.2], ["[19.9, 20.1)", "[20.1, 20.3)"]),
+    ],
+)
+def test_a_number_at_the_end_of_a_band_is_in_the_one_that_begins_there(rules, values, expected):
+    report = table_leakage({"x": values}, recode={"x": rules})
+    shown = [report.cell_values(int(cell))["x"] for cell in report.row_cells]
+    assert shown == expected
+
+
+@pytest.mark.parametrize(
+    "rules",
+    [
+        {"top": 80},
+        {"keep": [20, 30]},
+        {"rare": 2},
+        {"codes": {age: "old" if age > 50 else "young" for age in (20, 21, 30, 85, 90)}},
+    ],
+)
+def test_whole_numbers_are_the_same_with_decimals(rules):
+    """As pandas has them beside missing values."""
+    sample = {"age": [20, 20, 30, 30, 85]}
+    register = [20, 20, 20, 21, 30, 30, 30, 85, 85, 90]
+    whole, decimals = (
+        table_leakage(sample, population={"age": ages}, recode={"age": rules}).population.leakage
+        for ages in (register, [float(age) for age in register])
+    )
+    assert decimals == whole
+    with_rows = {"age": [float(age) for age in sample["age"]]}
+    again = table_leakage(with_rows, population={"age": register}, recode={"age": rules})
+    assert again.population.leakage == whole
+
+
+def test_a_plan_is_right_for_a_register_with_decimals():
+    sample = {"age": [20] * 9 + [30] * 9 + [40] * 2}
+    ages = [20] * 40 + [30] * 40 + [40] * 4 + [50] * 3
+    plans = [
+        plan_recoding(sample, leakage=0.13, population={"age": each})
+        for each in (ages, [float(age) for age in ages])
+    ]
+    assert plans[0].after.value == plans[1].after.value
+    assert plans[0].recoding == plans[1].recoding

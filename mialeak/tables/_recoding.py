@@ -9,6 +9,7 @@ import math
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from fractions import Fraction
 from os import PathLike
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import as_count, as_float, invalid, listed
+from mialeak._arrays import MAX_COUNT, as_count, as_float, invalid, listed
 from mialeak._columns import Factor, near
 from mialeak._files.states import write_whole
 from mialeak._markers import cautions_of_thousands
@@ -27,6 +28,8 @@ IntArray = npt.NDArray[np.int64]
 
 #: What a rule may state, and of which the first five are for numbers or for counts of rows.
 _RULES = ("bin", "start", "top", "bottom", "rare", "keep", "codes", "drop")
+#: A number so close to the end of a band, relative to the number of bands, is compared in decimals.
+_NEAR = 1e-9
 #: The value of all that is grouped, and of a column that is dropped.
 _OTHER, _DROPPED = "other", "*"
 #: What a band, or the code of an end, has beside a number.
@@ -229,6 +232,24 @@ def _number(value: Any, column: Any) -> float:
     return number
 
 
+def _whole_steps(number: float, start: float, width: float) -> int:
+    """How many times `width` is in ``number - start``, as these are typed.
+
+    0.3 is three times 0.1, and the floats' quotient is less than 3.
+    """
+    quotient = (number - start) / width
+    if abs(quotient - round(quotient)) > _NEAR * max(abs(quotient), abs(start / width), 1.0):
+        return math.floor(quotient)
+    typed, first, step = (Fraction(repr(float(each))) for each in (number, start, width))
+    return math.floor((typed - first) / step)
+
+
+def _text(value: Any) -> str:
+    """A value as text: a whole number without decimals, as which a table beside it may have it."""
+    is_whole = isinstance(value, float) and value.is_integer() and abs(value) < MAX_COUNT
+    return str(int(value)) if is_whole else str(value)
+
+
 def _band(number: float, rules: Mapping[str, Any]) -> str | float:
     """The band of a number, or its top or bottom code."""
     if number >= rules.get("top", math.inf):
@@ -238,8 +259,9 @@ def _band(number: float, rules: Mapping[str, Any]) -> str | float:
     if "bin" not in rules:
         return number
     width, start = float(rules["bin"]), float(rules.get("start", 0.0))
-    low = start + math.floor((number - start) / width) * width
-    high = min(low + width, float(rules.get("top", math.inf)))  # beyond it is the code of the end
+    steps = _whole_steps(number, start, width)
+    low, high = start + steps * width, start + (steps + 1) * width
+    high = min(high, float(rules.get("top", math.inf)))  # beyond it is the code of the end
     bottom = float(rules.get("bottom", -math.inf))
     if all(end.is_integer() or math.isinf(end) for end in (width, start, high, bottom)):
         low = max(low, bottom + 1.0)
@@ -254,20 +276,22 @@ def _codes(
     if rules.get("drop"):
         return [_DROPPED] * len(values)
     if "keep" in rules:
-        kept = {str(value) for value in rules["keep"]}
-        return [value if str(value) in kept else _OTHER for value in values]
+        kept = {text for value in rules["keep"] for text in (str(value), _text(value))}
+        return [value if {str(value), _text(value)} & kept else _OTHER for value in values]
     if "rare" in rules:
         if rows is None:
             invalid("recode", f"list the values of column {column!r} that are kept")
         pairs = zip(values, rows.tolist(), strict=True)
         return [value if count >= rules["rare"] else _OTHER for value, count in pairs]
     if "codes" in rules:
-        codes = {str(value): code for value, code in rules["codes"].items()}
+        given = rules["codes"].items()
+        codes = {_text(value): code for value, code in given}
+        codes |= {str(value): code for value, code in given}
         for value in values:
-            if str(value) not in codes:
+            if str(value) not in codes and _text(value) not in codes:
                 rule = f"have a code for each value of column {column!r}"
                 invalid("recode", rule, value=value)
-        return [codes[str(value)] for value in values]
+        return [codes[str(value) if str(value) in codes else _text(value)] for value in values]
     bands = [_band(_number(value, column), rules) for value in values]
     return [
         value if isinstance(band, float) else band
@@ -286,10 +310,10 @@ def recode_factor(
     rows = np.bincount(factor.codes[factor.codes >= 0], weights, len(factor.levels))
     values = [factor.value(int(code)) for code in used]
     codes = _codes(values, rules, column, rows[used].astype(np.int64))
-    levels = list(dict.fromkeys(map(str, codes)))
+    levels = list(dict.fromkeys(map(_text, codes)))
     place = {level: code for code, level in enumerate(levels)}
     table = np.full(len(factor.levels), -1)
-    table[used] = [place[str(code)] for code in codes]
+    table[used] = [place[_text(code)] for code in codes]
     kept = np.where(factor.codes >= 0, table[factor.codes], -1) if len(table) else factor.codes
     return Factor(kept, levels, factor.stripped)
 

@@ -43,7 +43,8 @@ class SecretReport(Result):
     from_others : float
         Share that is guessed right from the rows of everybody else: the commonest secret of the
         others in the cell; of secrets that are equally common there the one that is commoner among
-        all others, and so where nobody else is in the cell.
+        all others, and so where nobody else is in the cell; of those that are equally common there
+        too the first by value.
     baseline : float
         Share of the commonest secret: a guess without any other column.
     homogeneous : float
@@ -157,7 +158,7 @@ def secret_report(
     every = np.arange(len(counts))
     kept = [codes_of(each, every) for name, each in values.items() if name != secret]
     known = count_cells(kept, len(counts)).of_row
-    value = count_cells([codes_of(values[secret], every)], len(counts)).of_row
+    value = _numbered(values[secret])
     totals = summed(value, counts, int(value.max()) + 1)
     rank = np.empty(len(totals), np.int64)  # commonest first
     rank[np.argsort(-totals, kind="stable")] = np.arange(len(totals))
@@ -190,6 +191,26 @@ def secret_report(
             for name, each in protections.items()
         ),
     )
+
+
+def _numbered(secret: Factor) -> IntArray:
+    """The number of each cell's secret in the order of the values, which that of the rows is not.
+
+    It decides between secrets that are equally common everywhere.
+    """
+    codes, _ = codes_of(secret)
+    shown, place = np.unique(codes, return_inverse=True)
+    absent = len(secret.levels)  # the code of missing values, which come last
+    names = [None if code == absent else secret.value(code) for code in shown.tolist()]
+    number = np.empty(len(shown), np.int64)
+    number[sorted(range(len(names)), key=lambda k: _order(names[k]))] = np.arange(len(names))
+    return number[place.ravel()]
+
+
+def _order(name: Any) -> tuple[bool, bool, Any]:
+    """Numbers by size, before text, and a missing value behind all."""
+    is_text = not isinstance(name, (int, float))
+    return name is None, is_text, str(name) if is_text else name
 
 
 def _commonest(counts: IntArray, rank: IntArray, known: IntArray, cells: int) -> IntArray:
