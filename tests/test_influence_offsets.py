@@ -80,6 +80,20 @@ def test_scores_do_not_depend_on_the_zero_of_the_columns(fit, classes):
     )
 
 
+@pytest.mark.parametrize("kind", ["OLS", "WLS", "Logit"])
+def test_models_of_statsmodels_on_times_leak_as_by_other_zeros(kind):
+    models = pytest.importorskip("statsmodels.api")
+    times, response = _rows(classes=kind == "Logit")
+    options = {"weights": np.linspace(0.5, 2.0, 60)} if kind == "WLS" else {}
+    scores = []
+    for zero in (-1800.0, 1e6):  # whose own fits are exact to some digits
+        design = models.add_constant(zero + times)
+        model = getattr(models, kind)(response, design, **options)
+        fit = model.fit() if kind in ("OLS", "WLS") else model.fit(disp=0, method="newton")
+        scores.append(influence_of(fit).leakage_scores())
+    np.testing.assert_allclose(scores[1], scores[0], rtol=1e-5, atol=1e-9)
+
+
 def test_noise_on_the_estimate_is_noise_on_the_centred_one():
     """Noise on the slope alone, and on both: the same fit by columns less a constant."""
     times, response = _rows()

@@ -64,6 +64,8 @@ def test_a_gate_does_not_pass_counts_whose_range_is_not_known(
     words = " ".join(capsys.readouterr().out.split())
     assert "Whether 30 hidden counts from 1 to 9 can be recovered is not known" in words
     assert "the limit 0." in words
+    assert main(["release", str(plan), "--max-determined", "30"]) == 0
+    assert "not known:" not in capsys.readouterr().out
 
 
 def test_a_count_with_two_values_that_fit_is_decided_without_its_range(monkeypatch):

@@ -143,7 +143,7 @@ def run(options: argparse.Namespace) -> int:
         "row_leakage": ("leakage of the riskiest row, upper end", report.highest.high),
     }
     over, verdict, limit = _verdict(report, limits, judged)
-    undecided = limits["determined"] is not None and report.n_undecided > 0
+    undecided = _is_undecided(report, limits["determined"])
     content = report.to_dict(top=options.top, show_rows=options.show_rows)
     content["contributions"] = None if costs is None else [cost.to_dict() for cost in costs]
     content["limit"] = limit
@@ -173,7 +173,7 @@ def _verdict(
     if limits["determined"] is not None:
         count, subject = report.n_determined, "small groups that follow from the outputs"
         over |= _counted(sentences, subject, count, limits["determined"])
-        if report.n_undecided:
+        if _is_undecided(report, limits["determined"]):
             counts = f"{report.n_undecided:,} hidden count{'s' * (report.n_undecided > 1)}"
             sentences.append(
                 f"Whether {counts} from 1 to {report.threshold - 1:,} can be recovered is not "
@@ -195,6 +195,12 @@ def _verdict(
             sentences.append(sentence)
         content[name] = None if limit is None else value
     return over, "\n".join(sentences), {**content, "over": over}
+
+
+def _is_undecided(report: ReleaseReport, limit: int | None) -> bool:
+    """Whether hidden counts that are not decided may be above the limit, with what follows."""
+    count = report.n_determined
+    return limit is not None and count <= limit < count + report.n_undecided
 
 
 def _counted(sentences: list[str], subject: str, count: int, limit: int) -> bool:

@@ -163,9 +163,9 @@ def _of_results(result: Any, model: Any) -> InfluenceFunctions:
         if curvature.sum() < 0.0:
             curvature = -curvature
         return linear_influence(theta, design, score, curvature, none)
-    design = as_floats(model.wexog, "result.model.wexog", ndim=2, finite=True)
+    weighted = as_floats(model.wexog, "result.model.wexog", ndim=2, finite=True)
     response = as_floats(model.wendog, "result.model.wendog", ndim=1, finite=True)
-    return squares_influence(theta, design, response, none)
+    return squares_influence(theta, weighted, response, none, design)
 
 
 def _refuse_restricted(result: Any) -> None:

@@ -162,6 +162,7 @@ def linear_influence(
     score: FloatArray,
     curvature: FloatArray,
     penalty: FloatArray,
+    unweighted: FloatArray | None = None,
 ) -> InfluenceFunctions:
     """Influence functions where psi is ``score_i x_i``, its derivative ``-curvature_i x_i x_i^T``.
 
@@ -171,8 +172,10 @@ def linear_influence(
         I        = n A^-1 (score_i x_i - penalty theta / n)
         theta_-i = theta - A^-1 x_i score_i / (1 - h)               one step; exact if linear
         omitted = n A^-1 (score_i x_i / (1 - h) - penalty theta_-i / (n - 1))
+
+    `unweighted` has the columns before they were multiplied by roots of weights.
     """
-    centring = Centring.of(design, penalty)
+    centring = Centring.of(design if unweighted is None else unweighted, penalty)
     if centring is None:
         return _plain_influence(theta, design, score, curvature, penalty)
     inner = centring.inward(theta), centring.columns(design)
@@ -340,14 +343,19 @@ def least_squares_influence(
 
 
 def squares_influence(
-    theta: FloatArray, design: FloatArray, response: FloatArray, weights: FloatArray
+    theta: FloatArray,
+    design: FloatArray,
+    response: FloatArray,
+    weights: FloatArray,
+    unweighted: FloatArray | None = None,
 ) -> InfluenceFunctions:
     """The same at given coefficients."""
     residual = response - design @ theta
     if np.abs(residual).max() <= _PERFECT * np.abs(response).max():
         why = "residuals that are rounding do not show the law of the rows"
         unsupported("The influence of rows", "where X predicts y perfectly", why)
-    return linear_influence(theta, design, residual, np.ones(response.size), weights)
+    ones = np.ones(response.size)
+    return linear_influence(theta, design, residual, ones, weights, unweighted)
 
 
 def logistic_influence(
