@@ -48,7 +48,7 @@ def as_numbers(levels: Any, *, text: bool) -> npt.NDArray[Any] | None:
         levels = levels.to_numpy(zero_copy_only=False)
     if isinstance(levels, np.ndarray) and levels.dtype != np.object_:
         return levels if levels.dtype.kind in "iuf" else None
-    if text and all(map(reads_as_number, levels)):
+    if text and all(isinstance(each, str) and reads_as_number(each) for each in levels):
         return np.array([float(level or "nan") for level in levels])
     if all(isinstance(each, (Real, Decimal)) and not isinstance(each, bool) for each in levels):
         return np.array([_as_float(level) for level in levels])

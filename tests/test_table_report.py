@@ -220,9 +220,9 @@ def test_persons_are_shown_only_when_asked_for(adult):
     assert {row["values"] for row in adult.to_dict()["riskiest"]} == {None}
     shown = adult.to_dict(show_rows=True)["riskiest"]
     assert [row["values"] for row in shown] == [row.values for row in adult.riskiest()]
-    margins = table_leakage({"name": ["Eve", *("Ann", "Bob") * 3]}, margins=["name"])
-    assert "Eve" not in margins.text()
-    assert "Eve" in margins.text(show_rows=True)
+    margins = table_leakage({"name": ["Zoe", *("Ann", "Bob") * 3]}, margins=["name"])
+    assert "Zoe" not in margins.text()
+    assert "Zoe" in margins.text(show_rows=True)
     assert {row["values"] for row in margins.to_dict()["margins"]["riskiest"]} == {None}
     assert margins.to_dict(show_rows=True)["margins"] == margins.margins.to_dict()
 
