@@ -425,3 +425,12 @@ def test_a_plan_is_right_for_a_register_with_decimals():
     ]
     assert plans[0].after.value == plans[1].after.value
     assert plans[0].recoding == plans[1].recoding
+
+
+def test_a_recode_table_of_decimals_is_that_of_whole_numbers(tmp_path):
+    recoding = Recoding({"age": {"top": 80}})
+    recoding.write(tmp_path / "codes.csv", values={"age": [20.0, 30.5, 85.0]})
+    lines = (tmp_path / "codes.csv").read_text().splitlines()
+    assert lines == ["column,value,code", "age,20,20", "age,30.5,30.5", "age,85,80+"]
+    report = table_leakage({"age": [20, 20, 85]}, recode=tmp_path / "codes.csv")
+    assert [report.cell_values(cell)["age"] for cell in (0, 1)] == ["20", "80+"]

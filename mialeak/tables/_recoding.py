@@ -127,7 +127,8 @@ class Recoding:
             if values is None or column not in values:
                 invalid("values", f"hold those of column {column!r}, which a CSV lists")
             codes = _codes(values[column], rules, column, None)
-            lines.writerows((column, *pair) for pair in zip(values[column], codes, strict=True))
+            pairs = zip(map(_text, values[column]), map(_text, codes), strict=True)
+            lines.writerows((column, *pair) for pair in pairs)
         write_whole(path, lambda file: file.write(stream.getvalue().encode()))
 
     @classmethod
