@@ -284,7 +284,8 @@ def one_run_audit(
     Epsilon is one of adding or removing a row, unlike that of :func:`audit`: a canary is in the
     data, or nothing is in its place.  Equal scores of all canaries prove nothing.
 
-    **Accuracy.**  Tails and probabilities to 1e-13; the bound is rounded down by 1e-9.
+    **Accuracy.**  Tails and probabilities to 1e-13; the bound is rounded down by 1e-9, and the
+    p-value of a curve up, by 1e-5 of its value for up to 100,000 canaries.
 
     **Cost.**  One sort, and for each choice one p-value or a search of some ten; if delta > 0, each
     takes as many probabilities as there are guesses between the count and its mean, twice or more:

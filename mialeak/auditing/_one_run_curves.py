@@ -104,7 +104,11 @@ def _refutes(
 
 
 def _tabulated(null: TradeOff) -> Callable[[FloatArray], FloatArray]:
-    """False-positive rate at a power, from nodes: that of the node below, which is smaller."""
+    """False-positive rate at a power, from nodes, and nowhere above the true one.
+
+    It is a convex function of the power, and so above the lines through the two nodes before and
+    through the two nodes after.
+    """
     if not isinstance(null, TradeOff):
         invalid("null", f"be a TradeOff, not {type(null).__name__}", error=TypeError)
     reach = np.asarray(null.power(0.5))
@@ -124,7 +128,15 @@ def _tabulated(null: TradeOff) -> Callable[[FloatArray], FloatArray]:
     nodes = np.unique(np.concatenate([[0.0], small, np.linspace(1e-3, 1.0, _NODES // 2)]))
     values = np.asarray(null.fpr(nodes))
 
+    slopes = np.diff(values) / np.diff(nodes)
+    before, after = np.append(0.0, slopes), np.append(slopes[1:], [0.0, 0.0])
+    # Between the last two nodes, and at the last one, no line comes after; 0 is below all.
+    anchors = np.append(values[1:-1], [0.0, 0.0])
+
     def inverse(power: FloatArray) -> FloatArray:
-        return np.asarray(values[np.searchsorted(nodes, power, side="right") - 1])
+        place = np.searchsorted(nodes, power, side="right") - 1
+        low, high = nodes[place], nodes[np.minimum(place + 1, nodes.size - 1)]
+        line = anchors[place] - after[place] * (high - power)
+        return np.asarray(np.maximum(values[place] + before[place] * (power - low), line))
 
     return inverse
