@@ -67,6 +67,44 @@ def test_a_negative_code_beside_negative_measures_is_named(code):
     assert caution.startswith(f"{code} is counted as a value like any other, in ")
 
 
+#: Genotypes of int8, as libraries of genetics hold them, with -1 for a missing one.
+CALLS = np.random.default_rng(12).binomial(2, 0.3, (200, 12)).astype(np.int8)
+CALLS[np.random.default_rng(13).random(CALLS.shape) < 0.01] = -1
+KNOWN = CALLS[(CALLS >= 0).all(axis=1)]
+
+
+@pytest.mark.parametrize("missing", [-1, "-1", ["-1", "N"]])
+@pytest.mark.parametrize("of_table", [np.asarray, pd.DataFrame])
+def test_means_take_the_codes_that_their_cautions_name(of_table, missing):
+    (caution,) = mean_leakage(of_table(CALLS)).cautions
+    assert "pass missing=['-1']" in caution
+    report = mean_leakage(of_table(CALLS), missing=missing, na="drop")
+    expected = mean_leakage(KNOWN)
+    assert (report.rows, report.average) == (len(KNOWN), expected.average)
+    with pytest.raises(ValueError, match=r"have no missing values; .* in column 1, .*na='drop'"):
+        mean_leakage(of_table(CALLS), missing=missing)
+
+
+def test_codes_are_those_of_the_register_the_panel_and_the_groups_too():
+    rows, options = KNOWN[:60], {"missing": -1, "na": "drop"}
+    for beside in ("population", "panel"):
+        if beside == "panel":
+            rows = rows[:, :11]
+        others = {"panel": CALLS[-100:, :11], "population": np.concatenate([CALLS, KNOWN])}
+        known = {name: each[(each >= 0).all(axis=1)] for name, each in others.items()}
+        report = mean_leakage(rows, **{beside: others[beside]}, **options)
+        assert report.average == mean_leakage(rows, **{beside: known[beside]}).average
+    groups = np.where(CALLS[:, 0] < 0, 0, CALLS[:, 0])
+    frame = pd.DataFrame(CALLS).assign(group=groups)
+    report = mean_leakage(frame, by="group", **options)
+    expected = mean_leakage(frame[(CALLS >= 0).all(axis=1)], by="group")
+    averages = [each.average for each in report.reports.values()]
+    assert averages == [each.average for each in expected.reports.values()]
+    frame["group"] = np.where(np.arange(len(frame)) % 9, frame["group"], -1)
+    with pytest.raises(ValueError, match="give each row a group; row 0 has none"):
+        mean_leakage(frame, by="group", **options)
+
+
 def test_the_least_of_many_measures_is_no_code():
     """Temperatures of -9 and balances of -99 that occur three times, with others around them."""
     rng = np.random.default_rng(5)

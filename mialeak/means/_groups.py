@@ -67,7 +67,7 @@ def report_by_group(
         remedy = "Select the rows of a group into a table of their own"
         unsupported(alone[0], "with by", "it belongs to one release", remedy)
     by, groups = (by, None) if _is_name(by) else _given(by, table, samples)
-    places = _places(_groups(table, by, samples) if groups is None else groups)
+    places = _places(_groups(table, by, samples, settings["missing"]) if groups is None else groups)
     columns, excluded = settings["columns"], list(settings["exclude"])
     if columns is not None and by in list(columns):
         invalid("by", "be no column that is published", value=by)
@@ -122,15 +122,15 @@ def _given(by: Any, table: Any, samples: Any) -> tuple[Any, list[Any]]:
     return name, groups
 
 
-def _groups(table: Any, by: Any, samples: Any) -> list[Any]:
+def _groups(table: Any, by: Any, samples: Any, missing: Any) -> list[Any]:
     """The group of each row, by the column of the table or of the samples."""
     if samples is None:
-        return _values(table, by)
+        return _values(table, by, missing)
     people = [str(name) for name in _values(samples, _PERSON)]
     twice = [name for name, times in Counter(people).items() if times > 1]
     if twice:
         invalid("samples", f"name each person once; {twice[0]!r} occurs twice")
-    group_of = dict(zip(people, _values(samples, by), strict=True))
+    group_of = dict(zip(people, _values(samples, by, missing), strict=True))
     rows = [str(name) for name in _values(table, _PERSON)]
     absent = [name for name in rows if name not in group_of]
     if absent:
@@ -154,9 +154,9 @@ def _places(groups: Sequence[Any]) -> dict[Any, npt.NDArray[np.intp]]:
     return {group: np.array(places[group]) for group in sorted(places, key=str)}
 
 
-def _values(table: Any, column: Any) -> list[Any]:
+def _values(table: Any, column: Any, missing: Any = ()) -> list[Any]:
     """The values of a column as plain Python objects."""
-    factor = dict(each_factor(table, [column]))[column]
+    factor = dict(each_factor(table, [column], missing=missing))[column]
     known = [factor.value(code) for code in range(len(factor.levels))]
     return [known[code] if code >= 0 else None for code in factor.codes.tolist()]
 

@@ -16,11 +16,12 @@ from mialeak._arrays import (
     sampled_rows,
     unsupported,
 )
+from mialeak._columns import as_markers
 from mialeak._files.genotypes import GenotypeTable
 from mialeak.means._groups import GroupedMeanReport, report_by_group
 from mialeak.means._panel import ReferencePanel, is_panel, reference_panel
 from mialeak.means._published import PublishedFrequencies, PublishedReport, published_frequencies
-from mialeak.means._reading import as_table, release_of
+from mialeak.means._reading import Gaps, as_table, release_of
 from mialeak.means._register import in_register
 from mialeak.means._release import Release
 from mialeak.means._report import MeanReport
@@ -53,6 +54,7 @@ def mean_leakage(
     sampling_rate: float = 1.0,
     exact: bool = False,
     na: Missing = "error",
+    missing: Any = (),
     by: None = None,
     samples: None = None,
 ) -> MeanReport: ...
@@ -75,6 +77,7 @@ def mean_leakage(
     sampling_rate: float = 1.0,
     exact: bool = False,
     na: Missing = "error",
+    missing: Any = (),
     by: Any,
     samples: Any = None,
 ) -> GroupedMeanReport: ...
@@ -96,6 +99,7 @@ def mean_leakage(
     sampling_rate: float = 1.0,
     exact: bool = False,
     na: Missing = "error",
+    missing: Any = (),
     by: Any = None,
     samples: Any = None,
 ) -> MeanReport | GroupedMeanReport:
@@ -153,6 +157,9 @@ def mean_leakage(
         independent columns of two values or of genotype counts, and no noise.
     na : {"error", "drop"}, optional
         What to do with missing values: refuse them, or leave their rows out.
+    missing : value or sequence, optional
+        Values that mark a missing one too, such as ``["N", -1, "sex=9"]``, the last of one column
+        alone, in the table, the register and the panel.
     by : str or sequence, optional
         The means of each group of rows are published, by this column of `table` or `samples`, or by
         these names, one for each row of `table`; each row is judged within its group.
@@ -248,7 +255,7 @@ noise_std=0, rate=1)
     ):
         as_choice(choice, name, get_args(choices))
     exact, noise_std = as_flag(exact, "exact"), _as_noise(noise_std)
-    table = as_table(table)
+    table, gaps = as_table(table), Gaps(as_markers(missing), na == "drop")
     if published is not None:
         _require_plain(by, samples, structure, population, sampling_rate, exact)
         labels = _with_people(_as_names(labels), table)
@@ -257,6 +264,7 @@ noise_std=0, rate=1)
         settings = {name: _as_names(names) for name, names in named.items()}
         settings |= {"structure": structure, "noise_std": noise_std, "na": na, "exact": exact}
         settings |= {"sampling_rate": sampling_rate, "population": population, "panel": panel}
+        settings["missing"] = gaps.markers
         return report_by_group(mean_leakage, table, by, as_table(samples), settings)
     release = release_of(
         table,
@@ -264,20 +272,20 @@ noise_std=0, rate=1)
         exclude=_as_names(exclude),
         categories=_as_names(categories),
         labels=_as_names(labels),
-        drop=na == "drop",
+        gaps=gaps,
     )
     if release.rows < 3 and published is None:
         invalid("table", f"have at least 3 rows; it has {release.rows}")
     register = everyone = None
     if population is not None and not isinstance(population, (int, float, np.number)):
-        everyone = _everyone(population, release, na == "drop")
+        everyone = _everyone(population, release, gaps)
         population = everyone.rows
     rows = release.rows if published is not None else sampled_rows(sampling_rate, release.rows)
     unsampled_share(population, release.rows, rows, "population")
     if everyone is not None:
         register = in_register(release, everyone)
     omit = unmatched == "omit"
-    reference, release = _known(published, panel, table, release, drop=na == "drop", omit=omit)
+    reference, release = _known(published, panel, table, release, gaps=gaps, omit=omit)
     panel = _size(panel, reference)
     known = everyone or (reference.release if reference is not None else None) or release
     covariance = _covariance(structure, known, reference)
@@ -303,14 +311,14 @@ noise_std=0, rate=1)
 
 
 def _known(
-    published: Any, panel: Any, table: Any, release: Release, *, drop: bool, omit: bool
+    published: Any, panel: Any, table: Any, release: Release, *, gaps: Gaps, omit: bool
 ) -> tuple[ReferencePanel | None, Release]:
     """What a panel or published frequencies state, and the columns that they judge."""
     if published is not None:
-        return published_frequencies(published, panel, table, release, drop=drop, omit=omit)
+        return published_frequencies(published, panel, table, release, gaps=gaps, omit=omit)
     if is_panel(panel):
         return reference_panel(
-            as_table(panel, frequencies=True), table, release, drop=drop, omit=omit
+            as_table(panel, frequencies=True), table, release, gaps=gaps, omit=omit
         )
     return None, release
 
@@ -354,13 +362,13 @@ def _refuse_published(case: str, why: str, remedy: str) -> NoReturn:
     unsupported("published", case, why, remedy)
 
 
-def _everyone(population: Any, release: Release, drop: bool) -> Release:
+def _everyone(population: Any, release: Release, gaps: Gaps) -> Release:
     """The people of a register, with the columns of a release."""
     return release_of(
         as_table(population),
         [column.name for column in release.columns],
         categories=[column.name for column in release.categories],
-        drop=drop,
+        gaps=gaps,
         argument="population",
     )
 

@@ -24,7 +24,7 @@ from mialeak._labels import columns_that
 from mialeak.means._frequency_checks import other_population_cautions
 from mialeak.means._genotype_cautions import are_too_near, same_rows
 from mialeak.means._matrix_cautions import are_genotypes, common_rows, share_of_twins
-from mialeak.means._reading import as_table, release_of
+from mialeak.means._reading import Gaps, as_table, release_of
 from mialeak.means._release import Column, Release
 from mialeak.means._rows import basis_of, copies_of
 from mialeak.means._tradeoff import leakage_score
@@ -237,7 +237,7 @@ def reference_panel(
     table: Any,
     release: Release,
     *,
-    drop: bool,
+    gaps: Gaps,
     omit: bool,
     argument: str = "panel",
     constant: bool = False,
@@ -254,7 +254,7 @@ def reference_panel(
     table : table
         Of the release.
     release : Release
-    drop : bool
+    gaps : Gaps
         Whether people of the panel with a missing value are left out; else they are refused.
     omit : bool
         Whether columns that the panel cannot judge are left out, and swapped alleles counted as in
@@ -292,7 +292,7 @@ def reference_panel(
         rows = panel.haplotypes[at] / 2.0
         made = ReferencePanel(2 * p, 2 * p * (1 - p), rows, panel.rounding[at], None)
     elif kept:
-        made = _of_people(panel, [matched[name] for name in kept], kept, swapped, release, drop)
+        made = _of_people(panel, [matched[name] for name in kept], kept, swapped, release, gaps)
     else:
         made = ReferencePanel(np.zeros(0), np.zeros(0), np.ones(0), np.zeros(0), None)
     varied = (made.variance > 0.0) | constant
@@ -326,10 +326,10 @@ def _of_people(
     kept: Sequence[Any],
     swapped: set[Any],
     table: Release,
-    drop: bool,
+    gaps: Gaps,
 ) -> ReferencePanel:
     """Moments of people, whose columns are put in the order of the table and counted as in it."""
-    people = release_of(panel, list(dict.fromkeys(matched)), drop=drop, argument="panel")
+    people = release_of(panel, list(dict.fromkeys(matched)), gaps=gaps, argument="panel")
     if people.categories:
         names = listed([column.name for column in people.categories])
         rule = f"hold numbers in the columns of the table; it holds text in {names}"

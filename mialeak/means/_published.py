@@ -25,7 +25,7 @@ from mialeak.means._frequency_checks import (
 )
 from mialeak.means._genotype_cautions import excess_correlation
 from mialeak.means._panel import ReferencePanel, is_panel, reference_panel
-from mialeak.means._reading import as_table
+from mialeak.means._reading import Gaps, as_table
 from mialeak.means._release import Release
 from mialeak.means._report import MeanReport
 
@@ -429,7 +429,7 @@ class PublishedReport(MeanReport):
 
 
 def published_frequencies(
-    published: Any, panel: Any, table: Any, release: Release, *, drop: bool, omit: bool
+    published: Any, panel: Any, table: Any, release: Release, *, gaps: Gaps, omit: bool
 ) -> tuple[PublishedFrequencies, Release]:
     """The frequencies of a release with the population of its sites, and the targets with them.
 
@@ -441,7 +441,8 @@ def published_frequencies(
         Of the targets.
     release : Release
         The genotypes of the targets.
-    drop, omit : bool
+    gaps : Gaps
+    omit : bool
         As for :func:`reference_panel`.
     """
     frequencies = as_table(published, frequencies=True)
@@ -449,7 +450,7 @@ def published_frequencies(
         remedy = "plink2 --freq writes it; of people, pass the table of them in place of targets"
         invalid("published", "be the frequencies of sites, an .afreq file", remedy=remedy)
     is_known = is_panel(panel)
-    options: dict[str, Any] = {"drop": drop, "omit": omit}
+    options: dict[str, Any] = {"gaps": gaps, "omit": omit}
     released, release = reference_panel(
         frequencies, table, release, argument="published", constant=is_known, **options
     )

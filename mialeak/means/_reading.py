@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from os import PathLike
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -26,7 +26,7 @@ from mialeak.means._person_cautions import (
 from mialeak.means._release import Column, Release
 from mialeak.means._row_cautions import cautions_of_genes
 
-__all__ = ["as_table", "release_of"]
+__all__ = ["Gaps", "as_table", "release_of"]
 
 #: Numbers whose squares are neither infinite nor rounded to 0: the largest in size, and the least
 #: difference in a column.  Both leave room for sums of squares.
@@ -40,6 +40,13 @@ _MOST_DROPPED = 0.1
 
 #: Levels whose codes fit into a byte: all columns are held at once, of genotypes very many.
 _SHORT = 128
+
+
+class Gaps(NamedTuple):
+    """Which values mark a missing one, and whether rows with such a value are left out."""
+
+    markers: Sequence[str] = ()
+    drop: bool = False
 
 
 def as_table(table: Any, *, frequencies: bool = False) -> Any:
@@ -58,7 +65,7 @@ def release_of(
     exclude: Sequence[Any] = (),
     categories: Sequence[Any] = (),
     labels: Sequence[Any] = (),
-    drop: bool = False,
+    gaps: Gaps = Gaps(),  # noqa: B008 - a tuple
     argument: str = "table",
 ) -> Release:
     """The release of the means of a table.
@@ -70,23 +77,23 @@ def release_of(
     Raises
     ------
     ValueError
-        As :func:`each_factor`, for an unknown category, or for missing values unless `drop`.
+        As :func:`each_factor`, for an unknown category, or for missing values that are not dropped.
     """
     described = _described(table, labels)
     exclude = [*exclude, *(described if columns is None else ())]
-    parts, missing = _parts(table, columns, exclude, categories, argument)
+    parts, missing = _parts(table, columns, exclude, categories, gaps.markers, argument)
     factors = {name: part.factor for name, part in parts.items()}
     refuse_sites(factors)
     refuse_sites(names_of_rows(table))
     for place, name in enumerate(categories):
         if name not in parts:
             invalid("categories", "be among the columns", index=place, value=name)
-    gaps = {name: part.gaps for name, part in parts.items() if part.gaps is not None}
-    if gaps and not drop:
-        _refuse_missing(gaps, argument)
+    absent = {name: part.gaps for name, part in parts.items() if part.gaps is not None}
+    if absent and not gaps.drop:
+        _refuse_missing(absent, argument)
     places = np.flatnonzero(~missing)
     if not places.size:
-        most = sorted(gaps, key=lambda name: -int(gaps[name].sum()))[:3]
+        most = sorted(absent, key=lambda name: -int(absent[name].sum()))[:3]
         remedy = f"Exclude the columns that miss most: {listed(most)}"
         invalid(argument, "have at least one row without a missing value", remedy=remedy)
     levels = {name: part.numbers for name, part in parts.items()}
@@ -171,14 +178,16 @@ def _parts(
     columns: Sequence[Any] | None,
     exclude: Sequence[Any],
     categories: Sequence[Any],
+    markers: Sequence[str],
     argument: str,
 ) -> tuple[dict[Any, _Part], npt.NDArray[np.bool_]]:
     """The columns as they are read, and the rows in which one of them has no value."""
     chosen_by = "columns" if argument == "table" else argument
     parts: dict[Any, _Part] = {}
     missing = np.zeros(0, np.bool_)
+    options = {"exclude": list(exclude) or None, "missing": markers}
     for name, factor in each_factor(
-        table, columns, exclude=list(exclude) or None, argument=argument, chosen_by=chosen_by
+        table, columns, argument=argument, chosen_by=chosen_by, **options
     ):
         text = isinstance(table, Mapping) and isinstance(table[name], Factor)
         if not missing.size:
