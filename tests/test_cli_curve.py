@@ -443,3 +443,42 @@ def test_steps_below_one_epoch_are_named_in_each_form(capsys, tmp_path, monkeypa
     (tmp_path / "plan.toml").write_text(plan)
     assert main(["curve", *part.split(), *FEW]) == 0
     assert "less than one epoch: if 60 counts epochs" in " ".join(capsys.readouterr().out.split())
+
+
+@pytest.mark.parametrize(
+    ("release", "kind", "words"),
+    [
+        ("epsilon = 2.4\ndelta = 1e-5", "bound", "leaks at most 0.8337"),
+        ("epsilon = 2.4\ndelta = 1e-5", "bound", "Largest power of an attack"),
+        (
+            "epsilon = 2.4\ndelta = 1e-5",
+            "bound",
+            "the most that the stated epsilon and delta allow",
+        ),
+        (
+            "gaussian = 0.1\n[[release]]\nepsilon = 1\ndelta = 1e-9",
+            "bound",
+            "together at most",
+        ),
+        ("epsilon = 2.4", "exact", "leaks 0.834"),
+        ("epsilon = 2.4", "exact", "no delta is randomised response or geometric noise."),
+    ],
+)
+def test_an_epsilon_at_a_delta_in_a_plan_is_a_bound(tmp_path, capsys, release, kind, words):
+    """As the same pair is with --claim: a training that has it may leak far less."""
+    plan = tmp_path / "plan.toml"
+    plan.write_text(f'worlds = "add or remove"\n[[release]]\n{release}\n')
+    assert answer(capsys, "--compose", str(plan), *FEW)["kind"] == kind
+    assert main(["curve", "--compose", str(plan), *FEW]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert words in text
+    assert ("(upper bound)" in text) == (kind == "bound")
+
+
+def test_a_plan_of_known_noise_has_no_words_on_epsilons(tmp_path, capsys):
+    plan = tmp_path / "plan.toml"
+    plan.write_text('worlds = "add or remove"\n[[release]]\nlaplace = 0.5\n')
+    assert main(["curve", "--compose", str(plan), *FEW]) == 0
+    text = capsys.readouterr().out
+    assert "(exact)" in text
+    assert not any(words in text for words in ("at most", "What this answer assumes", "allow"))

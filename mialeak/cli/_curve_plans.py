@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 from mialeak.cli._options import look_exchanged
 
@@ -30,11 +30,15 @@ _MOST_SCALE = 1e4
 
 
 class PlannedCurve(NamedTuple):
-    """A release of a plan: its curve, how often it is made, and what it is in words."""
+    """A release of a plan: its curve, how often it is made, and what it is in words.
+
+    `known` is what is known of it: its noise, or only an epsilon, or an epsilon at a delta.
+    """
 
     curve: TradeOff
     times: int
     words: str
+    known: Literal["noise", "epsilon", "epsilon and delta"]
 
 
 def curves_of_plan(path: str) -> tuple[list[PlannedCurve], str]:
@@ -66,8 +70,17 @@ def curves_of_plan(path: str) -> tuple[list[PlannedCurve], str]:
             invalid(f"worlds of {where}", f"be {worlds!r}", value=each["worlds"], remedy=remedy)
         content = {k: v for k, v in each.items() if k != "worlds"}
         curve = _release(content, where, worlds, file)
-        planned.append(PlannedCurve(curve, each.get("times", 1), _in_words(content)))
+        planned.append(
+            PlannedCurve(curve, each.get("times", 1), _in_words(content), _known(content))
+        )
     return planned, worlds
+
+
+def _known(content: dict[str, Any]) -> Literal["noise", "epsilon", "epsilon and delta"]:
+    """What a release of a plan states: its noise, or what it guarantees."""
+    if "epsilon" not in content:
+        return "noise"
+    return "epsilon and delta" if content.get("delta", 0.0) > 0.0 else "epsilon"
 
 
 def _in_words(content: dict[str, Any]) -> str:

@@ -71,8 +71,9 @@ epsilon and the delta that it claims.
   laplace = 0.5               # distance of the values over the scale
 
   [[release]]
-  epsilon = 1.0               # randomised response, geometric noise; or
-  delta = 1e-9                # all that is known of a release
+  epsilon = 1.0               # randomised response, geometric noise; with
+  delta = 1e-9                # a delta, all that is known of a release: the
+                              # answer is then the most that it may leak
 
   [[release]]
   discrete_gaussian = 3.0     # scale of the noise on a count
@@ -89,6 +90,16 @@ Examples:
   mialeak curve --claim epsilon=2,delta=1e-5 --fpr 0.01
   mialeak curve --compose plan.toml --delta 1e-9
 """
+
+#: Sentences on a plan with an epsilon at a delta above 0, and of one with an epsilon alone.
+_MOST = (
+    "All numbers are the most that the stated epsilon and delta allow: such a release may leak far "
+    "less. If its noise is known, state that (gaussian with rate and times, laplace)."
+)
+_PURE = (
+    "A release with an epsilon and no delta is randomised response or geometric noise. Any other "
+    "with this epsilon leaks at most as much: of Laplace noise state laplace."
+)
 
 #: The worlds of a sample that a fresh row may be in, and those of a claim, which it states.
 _FRESH, _CLAIMED = "fresh row", "claim"
@@ -273,7 +284,7 @@ def _content(curve: TradeOff, options: argparse.Namespace) -> dict[str, Any]:
         "worlds": options.worlds,
         "releases": [{"times": each.times, "words": each.words} for each in options.planned],
         "assumed": _assumed(options),
-        "kind": curve.kind if options.claim is None else "bound",
+        "kind": "bound" if _is_bound(options) and curve.kind == "exact" else curve.kind,
         "advantage": advantage,
         "accuracy": (1.0 + advantage) / 2.0,
     }
@@ -299,6 +310,16 @@ def _content(curve: TradeOff, options: argparse.Namespace) -> dict[str, Any]:
     return content
 
 
+def _is_bound(options: argparse.Namespace) -> bool:
+    """Whether the curve is the most that an epsilon and a delta allow."""
+    return options.claim is not None or "epsilon and delta" in _known(options)
+
+
+def _known(options: argparse.Namespace) -> set[str]:
+    """What a plan states of its releases."""
+    return {each.known for each in options.planned}
+
+
 def _epochs(options: argparse.Namespace) -> str:
     """Steps that are less than an epoch may be epochs."""
     parts = options.parts if options.compose is not None else [(options.rate, options.steps)]
@@ -317,8 +338,8 @@ def _document(content: dict[str, Any], options: argparse.Namespace) -> Document:
     from mialeak._report.text import at_least, number, percent, significant
 
     upper = content["upper_bounds"]
-    claimed = options.claim is not None
-    most = "at most " if "advantage" in upper or claimed else ""
+    bounded = _is_bound(options)
+    most = "at most " if "advantage" in upper or bounded else ""
     leakage = (at_least if most else number)(content["advantage"])
     verb = "leaks" if options.steps == 1 or options.dp_sgd is not None else "leak"
     if options.compose is not None and options.steps > 1:
@@ -342,7 +363,7 @@ def _document(content: dict[str, Any], options: argparse.Namespace) -> Document:
         sections.insert(0, Section("Releases, each so many times", [Pairs(releases)]))
     tables = (
         (
-            "Largest power of an attack" if claimed else "Power of the best attack",
+            "Largest power of an attack" if bounded else "Power of the best attack",
             "false-positive rate",
             "fpr",
             "power",
@@ -362,7 +383,14 @@ def _document(content: dict[str, Any], options: argparse.Namespace) -> Document:
 
 
 def _assumed(options: argparse.Namespace) -> list[str]:
-    """How samples are drawn; empty for a claim and a release of all rows."""
+    """How samples are drawn, and what has an epsilon; empty for a claim and a Gaussian release."""
+    if _known(options) & {"epsilon"} and not _is_bound(options):
+        return [*_drawn(options), _PURE]
+    return _drawn(options)
+
+
+def _drawn(options: argparse.Namespace) -> list[str]:
+    """How samples and noise are drawn."""
     sampled = options.rate != 1.0 or options.parts
     if not sampled:
         return ["The noise of each release is drawn anew."] if options.steps > 1 else []
@@ -394,6 +422,8 @@ def _notes(content: dict[str, Any], options: argparse.Namespace) -> list[str]:
         "large.",
     }
     notes = [worlds[options.worlds], *filter(None, [_epochs(options)])]
+    if "epsilon and delta" in _known(options):
+        notes.append(_MOST)
     if upper := content["upper_bounds"]:
         notes.append(f"Upper bounds, as no closer number is computed: {listed(upper, show=str)}.")
     if content["not_computed"]:

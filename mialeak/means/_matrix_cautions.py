@@ -145,9 +145,13 @@ def _of_copies(
     """A caution where the number of each different row has a common divisor, or rows are copies."""
     rows, columns = matrix.shape
     weights = _weights(columns)
-    keys = _keys(matrix, weights)
-    for k, codes in enumerate(categories, 1):
-        keys += codes.astype(np.uint64) * np.uint64(2654435769 * (2 * k + 1))
+    texts = [
+        _hashed(codes, weight)
+        for codes, weight in zip(
+            categories, _weights(columns + len(categories))[columns:], strict=True
+        )
+    ]
+    keys = sum(texts, start=_keys(matrix, weights))
     _, cells, times = np.unique(keys, return_inverse=True, return_counts=True)
     copies = common_copies(times)
     if copies > 1:
@@ -163,7 +167,7 @@ def _of_copies(
         and columns >= 2
         and not is_linked
         and max(_COPIES, _COPIED * rows) <= extra <= rows / 2
-        and _near_pairs(matrix, keys, weights) * _NEAR <= _pairs(keys)
+        and _near_pairs(matrix, texts, keys, weights) * _NEAR <= _pairs(keys)
     ):
         return [
             f"{extra:,} of {rows:,} rows equal an earlier one in all columns, and "
@@ -295,15 +299,25 @@ def _pairs(keys: npt.NDArray[np.uint64]) -> int:
 
 
 def _near_pairs(
-    matrix: Numbers, keys: npt.NDArray[np.uint64], weights: npt.NDArray[np.uint64]
+    matrix: Numbers,
+    texts: Sequence[npt.NDArray[np.uint64]],
+    keys: npt.NDArray[np.uint64],
+    weights: npt.NDArray[np.uint64],
 ) -> float:
-    """The number of pairs of rows that differ in one column, or in columns of bits alone."""
+    """The number of pairs of rows that differ in one column, or in columns of bits alone.
+
+    `texts` are the hashed columns of categories, which are part of the keys.
+    """
     columns = matrix.shape[1]
     equal = _pairs(keys)
     bits = np.flatnonzero(_hold(matrix, (0.0, 1.0)))
     chosen = _chosen(columns)
     without = [_hashed(matrix[:, [j]], weights[[j]]).ravel() for j in chosen]
     near = sum(_pairs(keys - each) - equal for each in without) * columns / len(chosen)
+    if texts:
+        chosen = _chosen(len(texts))
+        more = sum(_pairs(keys - texts[k]) - equal for k in chosen)
+        near += more * len(texts) / len(chosen)
     if bits.size > 1:
         of_bits = [_hashed(part[:, bits], weights[bits]).sum(axis=1) for part in _parts(matrix)]
         near += _pairs(keys - np.concatenate(of_bits)) - equal
