@@ -49,7 +49,7 @@ SURVEYS = [
     Shell(
         "the same with labels without a name",
         "table t.csv",
-        ["column 1 is called ''", "if it labels the rows of a cross-tabulation, name it"],
+        ["column 1 is called ''", "if it labels the rows of a cross-tabulation"],
         {"t.csv": saved(range(40), BY_SEX)},
     ),
     *(
