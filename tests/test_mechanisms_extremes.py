@@ -171,3 +171,13 @@ def test_the_mean_of_many_rows_needs_few_frequencies(rows, monkeypatch):
     many = mechanism_leakage(Mean(np.arange(60)), np.full(60, 1 / 60), 10**6, rows=rows)
     assert seen[-1][0] < 1e-3 * seen[-1][1]
     assert 0.0 < float(many) < 1e-3
+
+
+@pytest.mark.parametrize("gamma", [1e6, 1e10, 1e200])
+@pytest.mark.parametrize("rare", [1e-12, 1e-300])
+@pytest.mark.parametrize("statistic", [Mode(), Mean([0.1, 2, 1000])])
+def test_no_statistic_leaks_more_than_the_counts_at_large_gamma(statistic, rare, gamma):
+    law = [rare, 0.5, 0.5 - rare]
+    found = mechanism_leakage(statistic, law, 5, gamma=gamma)
+    assert float(found) <= max_leakage(law, 5, gamma=gamma)
+    assert found.error >= (1e-14 * min(gamma, 1e100) if isinstance(statistic, Mode) else 1e-14)

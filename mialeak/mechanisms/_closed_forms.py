@@ -41,13 +41,16 @@ def closed_leakage(
     """Leakage of the built-in statistics; None for others."""
     if isinstance(mechanism, Histogram):
         return raw_leakage(p, n, gamma, poisson=poisson)
-    if isinstance(mechanism, Mean):
-        return _mean_leakage(p, mechanism.values, n, gamma, poisson=poisson)
     if isinstance(mechanism, Maximum):
         return _maximum_leakage(p, n, gamma, poisson=poisson)
-    if isinstance(mechanism, Mode):
-        return _mode_leakage(p, n, gamma, poisson=poisson)
-    return None
+    if isinstance(mechanism, Mean):
+        leakage = _mean_leakage(p, mechanism.values, n, gamma, poisson=poisson)
+    elif isinstance(mechanism, Mode):
+        leakage = _mode_leakage(p, n, gamma, poisson=poisson)
+    else:
+        return None
+    # Sums of Fourier have absolute errors, which may be more than the counts themselves leak.
+    return min(leakage, raw_leakage(p, n, gamma, poisson=poisson))
 
 
 def raw_leakage(p: FloatArray, n: int, gamma: float, *, poisson: bool) -> float:
