@@ -311,3 +311,42 @@ ORDINARY_MEANS = [
     Shell("an age, which persons share, left out", "mean t.csv --columns sbp,bmi", [],
           {"t.csv": csv(["age", "sbp", "bmi"], RNG.integers(18, 90, 180), SYSTOLIC, BMI)}),
 ]  # fmt: skip
+
+#: Means of 20 groups of persons.
+GROUPED = pd.DataFrame({"sbp": SYSTOLIC, "bmi": BMI}).groupby(np.arange(180) % 20).mean()
+OF_GROUPS = ["seem to be groups: each has its own value of", "Take the table of their persons"]
+MEANS_OF_PERSONS += [
+    Shell(f"means of groups by {name}", f"mean t.csv{option}", OF_GROUPS,
+          {"t.csv": csv([name, "sbp", "bmi"], values, *GROUPED.to_numpy().T)}, cautioned=True)
+    for name, values, option in (
+        ("population", [f"P{k}" for k in range(20)], ""),
+        ("Age group", [f"{k} to {k + 4}" for k in range(0, 100, 5)], ""),
+        ("hospital", [f"H{k}" for k in range(20)], " --exclude hospital"),
+        ("centre_id", range(1, 21), ""),
+        ("site", range(1, 21), ""),
+    )
+] + [
+    Shell("means of groups beside n_samples", "mean t.csv", ["to count the persons of each row"],
+          {"t.csv": csv(["k", "n_samples", "bmi"], [f"g{k}" for k in range(20)],
+                        range(60, 80), GROUPED["bmi"])}, cautioned=True),
+    *(Shell(f"{title} with a row for each site", "mean t.csv", ["one for each variant", "'site'"],
+            {"t.csv": csv(["site", *names], range(1, 21), *values)})
+      for title, names, values in (
+          ("frequencies", ["EUR_AF", "AFR_AF"], GROUPED.to_numpy().T / 200),
+          ("genotypes", ["P1", "P2"], RNG.binomial(2, 0.5, (2, 20))),
+      )),
+]  # fmt: skip
+CALLS_OF_PERSONS += [
+    Call(
+        "means of groups as groupby returns them",
+        lambda: mean_leakage(GROUPED.rename_axis("region")),
+        OF_GROUPS,
+        cautioned=True,
+    )
+]
+ORDINARY_MEANS += [
+    Shell(f"persons of one {name} each, beside {who}", "mean t.csv", [],
+          {"t.csv": csv([who, name, "sbp"], [f"p{k}" for k in range(180)],
+                        [f"s{k}" for k in range(180)], SYSTOLIC)})
+    for name, who in (("town", "person_id"), ("site", "patient"))
+]  # fmt: skip

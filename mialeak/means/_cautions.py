@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, invalid, listed
 from mialeak._columns import Factor, numeric_levels
-from mialeak._fields import is_number
+from mialeak._fields import as_numbers, is_number
 from mialeak._labels import VARIANT, columns_that, is_household_name, is_person_name
 from mialeak._lines import cautions_of_names
 from mialeak._markers import MARKERS, cautions_of_thousands, marker_cautions, rows_of_column
@@ -53,6 +53,7 @@ _SHORT = {"nr", "no", "chi"}
 #: Names of columns that count the persons of a row.
 _PERSONS = re.compile(
     r"(n|no|nr|number|num)[_. ]?(of[_. ])?(obs|rows|persons|people|cases|respondents|households)|"
+    r"n[_. ]?(samples?|subjects?|patients?|participants?|individuals?|carriers?)|"
     r"n[_. ]risk|(number[_. ])?at[_. ]risk|n[_. ]events?|"
     r"n|obs|nobs|counts?|population|persons|people|cases|respondents|sample[_. ]?size",
     re.IGNORECASE,
@@ -117,9 +118,20 @@ def refuse_sites(factors: Mapping[Any, Factor]) -> None:
     for name, factor in factors.items():
         unique = 3 <= len(factor.codes) <= len(factor.levels) and _is_text(factor.value(0))
         variant = _variant_of(factor)
-        if variant or (unique and str(name).strip().lower() in _ROWS_OF_VARIANTS):
+        word = str(name).strip().lower()
+        if variant or (unique and word in _ROWS_OF_VARIANTS and not _is_place(word, factors)):
             rule = "have a row for each person; it has one for each variant, by column "
             invalid("table", f"{rule}{name!r} ({(variant or factor.value(0))!r})", remedy=remedy)
+
+
+def _is_place(word: str, factors: Mapping[Any, Factor]) -> bool:
+    """Whether "site" is one of recruitment: no frequencies are beside it, and few genotypes."""
+    if word != "site" or any(_FREQUENCIES.fullmatch(str(name)) for name in factors):
+        return False
+    levels = [as_numbers(each.levels, text=True) for each in factors.values()]
+    sites = [each for each in levels if each is not None and _are_counts(np.asarray(each, float))]
+    letters = [name for name, each in factors.items() if _are_genotypes(name, _texts(each))]
+    return 2 * (len(sites) + len(letters)) < len(factors)
 
 
 def cautions_of(

@@ -24,7 +24,7 @@ from mialeak.means._person_cautions import (
     weight_notes,
 )
 from mialeak.means._release import Column, Release
-from mialeak.means._row_cautions import cautions_of_genes
+from mialeak.means._row_cautions import cautions_of_genes, cautions_of_named_groups
 
 __all__ = ["Gaps", "as_table", "release_of"]
 
@@ -103,6 +103,8 @@ def release_of(
     if argument == "table":
         unpublished = unpublished_columns(table, factors, missing.size)
         cautions += _of_rows(table, unpublished, factors, places)
+        if not any("Each row is taken for" in each for each in cautions):
+            cautions += cautions_of_named_groups({**factors, **unpublished})
         notes += weight_notes(unpublished)
     del factors, levels
     published: list[Column] = []

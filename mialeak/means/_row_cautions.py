@@ -12,8 +12,10 @@ import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, listed
 from mialeak._columns import Factor
+from mialeak._fields import as_numbers
+from mialeak._labels import is_count_name, is_household_name, is_person_name
 
-__all__ = ["cautions_of_genes", "row_cautions"]
+__all__ = ["cautions_of_genes", "cautions_of_named_groups", "row_cautions"]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -74,6 +76,18 @@ _GENES = re.compile(
     re.IGNORECASE,
 )
 _PAIR = re.compile(r"(f?id|iid|sample|person|individual)[_. ]?([12])", re.IGNORECASE)
+#: Words in names of columns of groups: where each of their values has one row, rows are groups.
+_GROUP_WORDS = """
+population populations pop superpopulation superpop subpopulation ancestry ethnicity ethnic race
+region regions state county country nation province district municipality commune city town
+village ward borough canton bundesland kreis gemeinde kommune centre center hospital clinic
+practice school class site sites cohort study group groups arm batch treatment stratum cluster
+"""
+_GROUPS = frozenset(_GROUP_WORDS.split())
+#: What may stand behind such a word where the groups have numbers.
+_NUMBERED = re.compile(r"[_. -]?(id|code|no|nr|num|number)$")
+#: Rows of which a group each is no coincidence.
+_ROWS_OF_GROUPS = 10
 _TAKE = "Each row is taken for one person here."
 #: A number of persons in the name of a column.
 _GROUP_OF = re.compile(r"\bn\s*=\s*\d", re.IGNORECASE)
@@ -107,6 +121,34 @@ def cautions_of_genes(factors: Mapping[Any, Factor]) -> list[str]:
             return [
                 f"The rows seem to be genes or probes, by column {name!r} ({words[0]!r}). {_TAKE} "
                 "Transpose the table if its columns are persons."
+            ]
+    return []
+
+
+def cautions_of_named_groups(factors: Mapping[Any, Factor]) -> list[str]:
+    """A caution for a column, or an index, of groups of which each has a row of its own.
+
+    None if a column names persons: they may be of one group each.
+    """
+    if any(is_person_name(name) or is_household_name(name) for name in factors):
+        return []
+    for name, factor in factors.items():
+        rows, shown = len(factor.codes), factor.rows_of_level
+        if rows < _ROWS_OF_GROUPS or factor.n_missing or np.count_nonzero(shown) < rows:
+            continue
+        word = str(name).strip().lower()
+        levels = as_numbers(factor.levels, text=_is_text(factor))
+        if levels is None:
+            is_group = not _GROUPS.isdisjoint(re.split(r"[\W_]+", word))
+        else:
+            is_whole = _are_whole(np.asarray(levels[shown > 0], np.float64))
+            is_group = is_whole and _NUMBERED.sub("", word) in _GROUPS and not is_count_name(name)
+        if is_group:
+            return [
+                f"The rows seem to be groups: each has its own value of {name!r}, such as "
+                f"{factor.value(int(factor.codes[0]))!r}. {_TAKE} Take the table of their persons; "
+                "of published means of n persons, mialeak.mean_tradeoff(target, mean, cov, n) "
+                "computes the leakage about a person."
             ]
     return []
 
