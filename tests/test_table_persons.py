@@ -258,8 +258,27 @@ def test_persons_of_several_waves_bear_no_caution():
     rng = np.random.default_rng(4)
     person, wave = np.repeat(np.arange(300), 4), np.tile(np.arange(4), 300)
     table = {"pid": person, "wave": wave, "town": rng.integers(0, 9, 300)[person]}
-    assert table_leakage(table, ["town"], person="pid").cautions == ()
     assert table_leakage(table, person="pid").cautions == ()
+
+
+def test_rows_of_a_person_that_come_together_are_no_independent_rows():
+    """Four rows of everybody, all in one cell, are the counts of persons, times four."""
+    rng = np.random.default_rng(4)
+    town = rng.integers(0, 9, 300)
+    once, person = {"town": town}, np.repeat(np.arange(300), 4)
+    four = {"pid": person, "town": town[person]}
+    with pytest.raises(ValueError, match="each of 300 has 4 rows, all alike.*pass one row for"):
+        table_leakage(four, ["town"], person="pid")
+    # Without the refusal the answer would be that of four independent rows: far above the truth.
+    share = np.bincount(town)[town] / 300
+    apart = repeated_leakage(np.full(300, 4.0), np.full(300, 1200.0), share).mean()
+    assert table_leakage(once).plug_in < 0.6 * apart
+    # Of nearly all the same: the caution states how many rows come together.
+    four["town"][:40] = rng.integers(0, 9, 40)
+    (caution,) = table_leakage(four, ["town"], person="pid").cautions
+    assert "rows are with all others of their person, by column pid, in one cell" in caution
+    mixed = {"pid": person, "town": rng.integers(0, 9, 1200)}
+    assert table_leakage(mixed, ["town"], person="pid").cautions == ()
 
 
 def test_a_person_is_named_by_one_column():

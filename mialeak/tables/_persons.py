@@ -105,8 +105,8 @@ class PersonsReport(Result):
     person_rows, person_cells : (persons,) ndarray of int64
         Rows of each person, and cells that they are in.
     plug_in : Bounds
-        Leakage of each person if the table's own frequencies were the population: exact for those
-        whose rows are all in one cell, where both ends are equal.
+        Leakage of each person if the table's own frequencies were the population and the rows of
+        others independent: exact for those whose rows are all in one cell, both ends are equal.
     person_leakage : Bounds
         Range of it for the population, by the rows that others have in the person's cells.
     kind : str
@@ -355,7 +355,30 @@ def persons_report(
         ),
         _values=factor,
     )
-    return report, cautions_of_unknown(person, factor, rows)
+    cautions = _cautions_of_clusters(person, person_rows, sizes.person_cells)
+    return report, [*cautions, *cautions_of_unknown(person, factor, rows)]
+
+
+def _cautions_of_clusters(person: Any, rows: IntArray, cells: IntArray) -> list[str]:
+    """A sentence if most rows come with others of their person in one cell; refused if all do.
+
+    The leakage is that among independent rows: counts that rise by the rows of a person at once
+    vary more, and leak less.
+    """
+    column, most = printable(person), int(rows.max())
+    if (cells == 1).all() and (rows == most).all():
+        rule = f"name persons whose rows differ; each of {rows.size:,} has {most:,} rows, all alike"
+        remedy = "The counts are those of persons, times this: pass one row for each, without it"
+        invalid("person", rule, value=person, remedy=remedy)
+    together = int(rows[(cells == 1) & (rows > 1)].sum())
+    if 2 * together <= rows.sum():
+        return []
+    return [
+        f"{together:,} of {int(rows.sum()):,} rows are with all others of their person, by column "
+        f"{column}, in one cell. The leakage is that among rows that are independent; where the "
+        "rows of a person come together, it is lower. Of persons who are counted once each, pass "
+        "one row for each, without option person."
+    ]
 
 
 class _Sizes:
