@@ -257,8 +257,8 @@ def mechanism_leakage(
     of all counts as they are.
 
     **Accuracy**: absolute, `error` of the result: 1e-14 + eps sqrt(n), and 1e-14 for cells with a
-    Poisson number of rows, over gamma where that is below 1; for the mode times gamma above it.
-    A leakage below that is printed as such.  **Cost**: 10 ns a count vector for K <= 8 with labels
+    Poisson number of rows, over gamma where that is below 1; for the mode times gamma above it.  A
+    leakage below that is printed as such.  **Cost**: 10 ns a count vector for K <= 8 with labels
     given; without enumeration, milliseconds; seconds where a cell expects 1e12 rows, for synthetic
     rows or Gaussian noise of 1e4 in cells of 1e5 rows, for the mean of 300 values of 1,000,000
     rows, and for the mode of 100 cells.  Cells that expect more than about 2.5e13 rows are refused.
