@@ -35,7 +35,7 @@ BoolArray = npt.NDArray[np.bool_]
 #: Nodes of a program of few cells, and of one of more than so many.
 _SMALL, _NODES, _NODES_LARGE = 200, 1000, 10
 #: Cells up to which counts are whole numbers in a program, and cells beyond which none is solved.
-_MOST_WHOLE, _MOST_CELLS = 2000, 5000
+_MOST_WHOLE, _MOST_CELLS = 2000, 12_000
 #: An optimum that is so close to a whole number is one.
 _WHOLE = 1e-6
 #: Entries of a program of about the cost of the call itself; the cost grows faster than these.

@@ -21,8 +21,8 @@ IntArray = npt.NDArray[np.int64]
 
 #: Cells up to which ranges are computed; cells that outputs of other columns may split these into.
 _MOST_CELLS, _MOST_SPLIT = 20_000, 200
-#: What the ranges of the counts of one output may cost, in calls of the solver.
-_BUDGET = 600.0
+#: What the ranges of all counts may cost, in calls of the solver: some 20 s.
+_BUDGET = 1700.0
 
 
 @dataclass(frozen=True, repr=False)
@@ -98,7 +98,7 @@ def recovered_cells(analysis: Analysis) -> HiddenCounts:
     shorter range than the output itself.
     """
     every: list[tuple[Recovered, tuple[str, tuple[int, ...]], int]] = []
-    complete, undecided = True, [np.zeros(0, np.int64)]
+    complete, undecided, budget = True, [np.zeros(0, np.int64)], Budget(_BUDGET)
     for number, output in enumerate(analysis.outputs):
         cells = np.flatnonzero(~output.exact & (output.low < output.high))
         if not cells.size:
@@ -117,7 +117,7 @@ def recovered_cells(analysis: Analysis) -> HiddenCounts:
             complete &= not unknown.size
             undecided.append(counts[cells[unknown]])
         else:
-            ranges = program.ranges(number, cells[unknown])
+            ranges = program.ranges(number, cells[unknown], budget)
             low[unknown], high[unknown] = ranges.low, ranges.high
             complete &= bool(ranges.proved.all())
             undecided.append(counts[cells[unknown[~(ranges.proved | ranges.several)]]])
@@ -210,12 +210,12 @@ class _Program:
         matrix = sparse.csr_matrix((np.ones(sum(lengths), np.int64), index), shape=shape)
         return cls(matrix, np.array(low), np.array(high), table, parts)
 
-    def ranges(self, number: int, cells: IntArray) -> Ranges:
+    def ranges(self, number: int, cells: IntArray, budget: Budget) -> Ranges:
         """Least and largest counts of cells of the output."""
         wanted, parts = self.parts[number][cells], list(self.parts.values())
         parts = [each for each in parts if each.size]
         numbers = self.matrix, self.low, self.high, self.table
-        return count_ranges(*numbers, wanted, parts, Budget(_BUDGET))
+        return count_ranges(*numbers, wanted, parts, budget)
 
 
 def _names(analysis: Analysis, number: int) -> set[Any]:
