@@ -48,6 +48,13 @@ mechanism by more than 0.3 %. The choices that raised it by 0.2 % or more lowere
 the Gaussian mechanism by 0.5 to 1.6 %.
 """
 
+_TIES = """
+The bounds of `audit` on epsilon, mu and the advantage for randomised response were measured again
+after `audit` used 15 random orders of tied scores: with 300 simulated audits for the bounds on
+epsilon, and 200 for those on mu and the advantage. For these numbers of audits the nominal error
+plus three standard errors is 8.8 % and 9.6 %.
+"""
+
 _PEERS = """
 Two other packages were run. The first is `jax-privacy` 2.0.0, the newest release on the package
 index, of which only the auditing module was used. Where a function of this module rejects a delta
@@ -84,7 +91,7 @@ curve.
 
 def page(cells: list[dict[str, Any]]) -> str:
     """Markdown of all results."""
-    parts = [_HEAD + "\n".join(_short(cells)) + "\n" + _LIMIT + _PEERS]
+    parts = [_HEAD + "\n".join(_short(cells)) + "\n" + _LIMIT + _TIES + _PEERS]
     for law in dict.fromkeys(cell["law"] for cell in cells):
         those = [cell for cell in cells if cell["law"] == law]
         parts.append(f"## {law[0].upper()}{law[1:]}\n")
@@ -119,9 +126,9 @@ def _short(cells: list[dict[str, Any]]) -> Iterable[str]:
     yield "|---|---:|---:|---:|---:|"
     for group in ("bounds", "statements"):
         for name in methods(cells, group):
-            count = min(cell[group][name][0] for cell in cells)
+            count, _, most_false = max((cell[group][name] for cell in cells), key=false)
             limit = 5 + 300 * (0.05 * 0.95 / count) ** 0.5
-            worst = max(100 * false(cell[group][name]) for cell in cells)
+            worst = 100 * most_false / count
             large = [cell for cell in cells if cell["n"] == most and cell["oracle"]]
             if group == "statements":
                 large = []

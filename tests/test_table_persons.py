@@ -267,7 +267,7 @@ def test_rows_of_a_person_that_come_together_are_no_independent_rows():
     town = rng.integers(0, 9, 300)
     once, person = {"town": town}, np.repeat(np.arange(300), 4)
     four = {"pid": person, "town": town[person]}
-    with pytest.raises(ValueError, match="each of 300 has 4 rows, all alike.*pass one row for"):
+    with pytest.raises(ValueError, match=r"each of 300 has 4 rows, all alike.*pass one row for"):
         table_leakage(four, ["town"], person="pid")
     # Without the refusal the answer would be that of four independent rows: far above the truth.
     share = np.bincount(town)[town] / 300
