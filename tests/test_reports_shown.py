@@ -142,7 +142,10 @@ def test_reports_state_what_they_assume_below_the_answer(reports, name, people, 
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"counts": "n"}, "Column n counts people, and nobody is counted in two rows."),
+        (
+            {"counts": "n"},
+            "Column n counts the people in the data, no estimates from a sample, and",
+        ),
         ({"person": "n"}, "Rows with the same value of n are those of one person."),
         ({"margins": ["a", "n"]}, "Each row is a different person."),
     ],

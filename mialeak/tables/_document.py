@@ -74,7 +74,8 @@ def _people(report: TableReport) -> str:
         return f"Rows with the same value of {column} are those of one person."
     if report.counts is not None:
         return (
-            f"Column {printable(report.counts)} counts people, and nobody is counted in two rows. "
+            f"Column {printable(report.counts)} counts the people in the data, no estimates from "
+            "a sample, and nobody is counted in two rows. "
             "If years, sites or questions repeat people, keep the rows of one of them; if rows are "
             "sums of others, name the value that marks them: option total."
         )

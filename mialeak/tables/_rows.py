@@ -16,6 +16,7 @@ from mialeak.tables._cautions import is_share
 from mialeak.tables._cells import Cells, codes_of, count_cells, keep_rows_of_levels, summed
 from mialeak.tables._counts import NEARLY_ALL, as_cell_counts
 from mialeak.tables._crosstabs import check_index, check_rows_are_persons
+from mialeak.tables._grossed import cautions_of_grossed
 from mialeak.tables._margin_cells import as_margins
 from mialeak.tables._row_cautions import cautions_of_omitted_counts
 from mialeak.tables._sources import Source, repeated_cells
@@ -115,7 +116,12 @@ def read_rows(
         )
         invalid("counts", rule, value=counts, remedy=remedy)
     options = {"total": total, "suppressed": suppressed}
-    return factors, *counts_of_rows(frame, counts, given, factors, missing, **options)
+    persons, empty, notes = counts_of_rows(frame, counts, given, factors, missing, **options)
+    others = [name for name in names_of(frame) if name != counts]
+    notes += cautions_of_grossed(
+        counts, persons, others, lambda name: factor_if_plain(frame, name, missing)
+    )
+    return factors, persons, empty, notes
 
 
 def counts_of_rows(

@@ -1,0 +1,158 @@
+"""Counts that were grossed up from a sample: what stands beside them, its size or their errors."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from mialeak._columns import Factor
+from mialeak._labels import columns_that
+from mialeak.tables._counts import numbers_of
+
+__all__ = ["cautions_of_grossed"]
+
+FloatArray = npt.NDArray[np.float64]
+IntArray = npt.NDArray[np.int64]
+
+#: Words in names of columns: of the size of a sample, of standard errors and margins of error, of
+#: errors in shares of the count, and of the ends of intervals.
+_SIZES = re.compile(
+    r"unweighted|unwtd|unwgt|uw|uwn|sample|samples|samplesize|respondents?|interviews?|"
+    r"interviewed|observations|nobs|ungewichtet|stichprobe\w*|stikprøve\w*|urval\w*|échantillon"
+)
+_ERRORS = re.compile(r"se|stderr|stderror|moe|standardfehler")
+_SHARES = re.compile(r"cv|rse|cve|cvs|rsd|variationskoeffizient")
+_LOW = re.compile(r"lower|low|lo|lcl|lci|lb|ll|lcb|untergrenze")
+_HIGH = re.compile(r"upper|high|hi|ucl|uci|ub|ul|ucb|obergrenze")
+#: The same in two words, and a count of the American Community Survey with its margin of error.
+_ERRORS_IN_WORDS = ({"std", "err"}, {"std", "error"}, {"standard", "error"}, {"margin", "error"})
+_SHARES_IN_WORDS = ({"coefficient", "variation"}, {"relative", "error"})
+_OF_SURVEY = re.compile(r"[BCS]\d{5}[A-Z]*_(C\d\d_)?\d{3}E")
+
+#: Fewest rows of which one says so; how much the logarithms of the two are correlated at least; and
+#: persons that a count states for each of the sample, at least.
+_FEWEST, _LINKED, _TIMES = 4, 0.5, 2.0
+#: The same by an error: the variance of a count is this multiple of it.  That of a count of cases,
+#: by Poisson's law, is the count itself, and that of a cluster sample is a few times as large.
+_VARIANCES = 10.0
+#: Largest error as a share of 1; others are in per cent.  Standard errors of an interval's width.
+_LARGEST_SHARE, _WIDTH = 1.5, 3.92
+
+
+def cautions_of_grossed(
+    name: Any, counts: IntArray, others: Sequence[Any], column: Callable[[Any], Sequence[Factor]]
+) -> list[str]:
+    """A caution where other columns state the size of a sample, or the errors of an estimate.
+
+    Parameters
+    ----------
+    name : object
+        The column of the counts.
+    counts : array of int64
+        Those of all rows; rows with the count 0 are not looked at.
+    others : sequence
+        Names of all other columns.
+    column : function
+        The column of a name, none if it does not hold single values.
+    """
+    if _has(name, _SIZES) or np.count_nonzero(counts) < _FEWEST:
+        return []
+    shown = np.flatnonzero(counts)
+    size = counts[shown].astype(np.float64)
+
+    def numbers(other: Any) -> FloatArray | None:
+        return next((x for each in column(other) for x in [_numbers(each, shown)]), None)
+
+    met = [k for k in others if _has(k, _SIZES) and _is_size(numbers(k), size)]
+    if met:
+        return [
+            f"{columns_that(met, 'seems')} to be the size of a sample, and column {name!r} to be "
+            "grossed up from it to a population. The answer is for as many people as are stated, "
+            f"and those of the sample leak more: pass counts={met[0]!r} and exclude=[{name!r}]."
+        ]
+    met = [k for k in others if _has(k, _SHARES, _SHARES_IN_WORDS) and _is_cv(numbers(k), size)]
+    of_survey = f"{name[:-1]}M" if _OF_SURVEY.fullmatch(str(name)) else None
+    errors = [k for k in others if k == of_survey or _has(k, _ERRORS, _ERRORS_IN_WORDS)]
+    of_count = [k for k in errors if _is_error(numbers(k), size)]
+    beside = [k for k in others if not _has(k, _HIGH)] if of_count else []
+    if not any(_is_larger(numbers(k), size) for k in beside):  # it may be the error of that
+        met += of_count
+    if not met:
+        low, high = ([k for k in others if _has(k, words)] for words in (_LOW, _HIGH))
+        if len(low) == len(high) == 1 and _are_limits(numbers(low[0]), numbers(high[0]), size):
+            met = low + high
+    if not met:
+        return []
+    return [
+        f"{columns_that(met, 'states')} an error of column {name!r}, as of counts that are grossed "
+        "up from a sample to a population. The answer is for as many people as are stated, and "
+        "those of the sample leak more: pass the counts of the people of the sample."
+    ]
+
+
+def _has(name: Any, words: re.Pattern[str], several: Sequence[set[str]] = ()) -> bool:
+    """Whether a word of the name of a column is one of these, or several of them are."""
+    text = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", str(name)).lower()
+    parts = set(re.split(r"[\W_\d]+", text))
+    parts |= {"nobs"} if {"n", "obs"} <= parts else set()
+    return any(map(words.fullmatch, parts)) or any(each <= parts for each in several)
+
+
+def _numbers(factor: Factor, rows: npt.NDArray[np.intp]) -> FloatArray | None:
+    """The numbers of a column in these rows; None if one is text or has no value."""
+    levels, codes = numbers_of(factor), factor.codes[rows]
+    if levels is None or (codes < 0).any():
+        return None
+    values = levels[codes]
+    return values if np.isfinite(values).all() and (values >= 0.0).all() else None
+
+
+def _slope(values: FloatArray, counts: FloatArray) -> tuple[float, float]:
+    """Slope and correlation of logarithms, of positive values by counts; zeros if they are few."""
+    good = values > 0.0
+    x, y = np.log(counts[good]), np.log(values[good])
+    if x.size < _FEWEST or np.ptp(x) == 0.0 or np.ptp(y) == 0.0:
+        return 0.0, 0.0
+    return float(np.polyfit(x, y, 1)[0]), float(np.corrcoef(x, y)[0, 1])
+
+
+def _is_size(values: FloatArray | None, counts: FloatArray) -> bool:
+    """Whether they are whole numbers of persons, of each of which the counts have several."""
+    if values is None or (values % 1.0).any() or (values > counts).any():
+        return False
+    many = np.median(counts / np.maximum(values, 1.0)) >= _TIMES
+    return bool(many) and _slope(values, counts)[1] > _LINKED
+
+
+def _is_cv(values: FloatArray | None, counts: FloatArray) -> bool:
+    """Whether they are standard errors in shares of the counts, or in per cent of these."""
+    if values is None:
+        return False
+    shares = values if values.max() <= _LARGEST_SHARE else values / 100.0
+    is_large = np.median(shares**2 * counts) >= _VARIANCES
+    return bool(is_large) and _slope(values, counts)[1] < -_LINKED
+
+
+def _is_error(values: FloatArray | None, counts: FloatArray) -> bool:
+    """Whether they are standard errors of the counts, or a multiple; those of a mean fall."""
+    if values is None or np.median(values**2 / counts) < _VARIANCES:
+        return False
+    return _slope(values, counts)[1] > _LINKED
+
+
+def _are_limits(low: FloatArray | None, high: FloatArray | None, counts: FloatArray) -> bool:
+    """Whether the intervals hold the counts, and are wider than those of counts of cases."""
+    if low is None or high is None or (low > counts).any() or (high < counts).any():
+        return False
+    return bool(np.median(((high - low) / _WIDTH) ** 2 / counts) >= _VARIANCES)
+
+
+def _is_larger(values: FloatArray | None, counts: FloatArray) -> bool:
+    """Whether another number of all rows grows with the count, and is larger."""
+    if values is None or (values <= counts).any():
+        return False
+    return _slope(values, counts)[1] > _LINKED
