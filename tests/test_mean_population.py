@@ -6,10 +6,12 @@ import json
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from mialeak import Register, atom_leakage, mean_leakage
 from mialeak.cli import main
+from mialeak.datasets import load_genotypes
 from mialeak.means import mean_tradeoff
 
 RNG = np.random.default_rng(4)
@@ -252,3 +254,44 @@ def test_the_shell_takes_a_register(tmp_path, capsys):
     assert (content["people"], content["has_register"]) == (500, True)
     expected = mean_leakage(SAMPLE, population=PEOPLE)
     assert content["highest"] == pytest.approx(expected.highest, rel=1e-12)
+
+
+GROUP = load_genotypes().columns["superpopulation"]
+SITES = pd.DataFrame(load_genotypes().counts).assign(
+    age=np.random.default_rng(3).integers(20, 80, len(GROUP)),
+    sex=np.random.default_rng(4).choice(["f", "m"], len(GROUP)),
+    wealth=np.random.default_rng(5).lognormal(10.0, 2.0, len(GROUP)),
+)
+
+
+def drawn_by_chance(report):
+    return not [each for each in report.cautions if "no simple random sample" in each]
+
+
+@pytest.mark.parametrize("columns", [[*range(0, 127, 3)], ["age", "sex", "wealth"]])
+def test_a_random_sample_of_the_register_has_no_caution(columns):
+    for seed in range(3):
+        for rows in (8, 250):
+            table = SITES.sample(rows, random_state=seed)
+            report = mean_leakage(table, columns, population=SITES, structure="diagonal")
+            assert drawn_by_chance(report)
+
+
+@pytest.mark.parametrize(
+    ("chosen", "named"),
+    [
+        (GROUP == "EUR", "in column 0, "),
+        (SITES["age"].to_numpy() < 50, "in column 'age' ("),
+        (SITES["sex"].to_numpy() == "f", "in column 'sex' ("),
+        (SITES["wealth"].to_numpy() > np.exp(9.0), "in column 'wealth' ("),
+    ],
+)
+def test_the_people_of_a_part_of_the_register_have_a_caution(chosen, named):
+    """Europeans of all; the register of Europeans alone is their cure."""
+    table = SITES[chosen].sample(250, random_state=1)
+    report = mean_leakage(table, population=SITES, structure="diagonal")
+    (caution,) = (each for each in report.cautions if "no simple random sample" in each)
+    assert named in caution
+    alone = mean_leakage(table, population=SITES[chosen], structure="diagonal")
+    assert drawn_by_chance(alone)
+    assert alone.average > report.average

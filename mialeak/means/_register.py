@@ -7,10 +7,15 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import invalid
+from mialeak._arrays import invalid, listed
+from mialeak._samples import LEVEL, shares_differ
 from mialeak.means._release import Release
 
 __all__ = ["InRegister", "in_register"]
+
+#: Columns that are compared at most, classes of the numbers of each, and the share of the columns
+#: that may differ by the errors of the test.
+_MOST, _CLASSES, _BY_CHANCE = 1000, 10, 1e-3
 
 
 class InRegister(NamedTuple):
@@ -18,6 +23,34 @@ class InRegister(NamedTuple):
 
     release: Release
     places: npt.NDArray[np.intp]
+
+    def cautions(self, table: Release) -> list[str]:
+        """A caution where the rows of the table are no random sample of the register's people."""
+        beside = {column.name: column for column in self.release.columns}
+        step = -(-len(table.columns) // _MOST)
+        looked_at = table.columns[::step]
+        other = []
+        for column in looked_at:
+            known = beside[column.name]
+            if column.factor is None:
+                people = self.release.numbers[:, known.place]
+                ends = np.unique(np.quantile(people, np.arange(1, _CLASSES) / _CLASSES))
+                rows = np.searchsorted(ends, table.numbers[:, column.place])
+                people = np.searchsorted(ends, people)
+            else:
+                assert known.factor is not None
+                people, rows = known.factor.codes, known.factor.codes[self.places]
+            size = int(people.max()) + 1
+            if shares_differ(*(np.bincount(codes, minlength=size) for codes in (rows, people))):
+                other.append(column.name)
+        if len(other) <= _BY_CHANCE * len(looked_at):
+            return []
+        return [
+            f"The table is no simple random sample of the register: their values differ in column "
+            f"{listed(other)} (chi-squared test, p < {LEVEL:g}). The answer is for a sample in "
+            "which everyone of the register is equally likely. If the table is about a part of the "
+            "register, pass the people of that part: they leak more."
+        ]
 
 
 def in_register(table: Release, register: Release) -> InRegister:

@@ -350,12 +350,14 @@ class MeanReport(Report):
         independent = self.covariance == "diagonal" or self.exact
         repeats = self._release.repeats if independent else []
         people = [] if self._register is None else self._register.release.row_cautions
+        drawn = [] if self._register is None else self._register.cautions(self._release)
         return (
             *self._release.cautions,
             *([] if self._reference is None else self._reference.cautions(self._release)),
             *self._release.row_cautions,
             *repeats,
             *(f"Of population: {each[0].lower()}{each[1:]}" for each in people),
+            *drawn,
             *size_cautions(self.rows),
             *noise_cautions(self.noise_std),
         )

@@ -67,7 +67,10 @@ def assumed(report: MeanReport) -> tuple[str, ...]:
         "is a register: option population. If a sample states it: option panel."
     )
     if report.has_register:
-        drawn = "Everyone in the register was equally likely to be among the rows."
+        drawn = (
+            "Everyone in the register was equally likely to be among the rows. If they are of a "
+            "part of it, pass the people of that part."
+        )
     elif report.panel is not None:
         drawn = "The people of the panel are of the same population, and none is in the table."
     return (
