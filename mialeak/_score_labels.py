@@ -13,6 +13,7 @@ from scipy.special import fdtrc, ndtri
 from mialeak._arrays import FloatArray, invalid
 
 __all__ = [
+    "are_turned",
     "cautions_of_fits",
     "is_called",
     "is_count",
@@ -44,6 +45,7 @@ _SMALL = re.compile(
 _LARGE = re.compile(
     "(confidences?|(log)?(lik|likelihoods?|probs?|p)|probabilit(y|ies)|logits?|margins?|softmax)"
 )
+_PROBABILITIES = re.compile("(confidences?|probs?|probabilit(y|ies)|softmax)")
 _NEGATED = re.compile("(neg|negative|negated|minus|inverse|inverted)")
 _COMPARED = re.compile(
     "(relative|ref|reference|calibrated|diff|difference|delta|drop|reduction|decrease|gap|gain|rank)"
@@ -175,7 +177,7 @@ def refuse_names(
     """Refuse Series whose names contradict their use: of scores, and of `member`."""
     for argument, values in scores.items():
         if (name := name_of(values)) is not None:
-            if not allow_reversed:
+            if not (allow_reversed or are_turned(name, values)):
                 refuse_score_name(name, argument, higher_is_member=higher_is_member)
             refuse_row_numbers(name, argument, values)
     if (name := name_of(member)) is not None:
@@ -214,10 +216,24 @@ def refuse_score_name(name: str, argument: str, *, higher_is_member: bool) -> No
         "evidence for members"
     )
     remedy = (
-        f"Pass higher_is_member={not higher_is_member}; to audit the scores as they are "
-        "pass allow_reversed=True"
+        f"Pass higher_is_member={not higher_is_member}; if they were turned round already, as "
+        "-loss and exp(-loss) are, give them another name; to audit the scores as they are pass "
+        "allow_reversed=True"
     )
     invalid(argument, rule, remedy=remedy)
+
+
+def are_turned(name: str, values: Any) -> bool:
+    """Whether scores with the name of a loss, or of a probability, have the other sign."""
+    if is_called(name, _COMPARED) or is_called(name, _NEGATED) or "log" in name.lower():
+        return False
+    if not (is_called(name, _SMALL) or is_called(name, _PROBABILITIES)):
+        return False
+    try:
+        scores = np.asarray(values, np.float64)
+    except (TypeError, ValueError):
+        return False  # no numbers, which is refused elsewhere
+    return bool(scores.size and (scores <= 0.0).all() and (scores < 0.0).any())
 
 
 def _direction(name: str) -> str | None:

@@ -90,3 +90,23 @@ def test_an_index_that_pairs_opposed_scores_is_refused():
         audit(one, pd.Series(noise - shared, index).sample(frac=1.0, random_state=1))
     audit(one, pd.Series(noise + shared, index))
     audit(one, pd.Series(noise - shared, index + 100))
+
+
+@pytest.mark.parametrize("series", [pd.Series, pl.Series])
+def test_losses_that_were_turned_in_the_call_keep_their_name(series):
+    """-loss and -confidence are never positive, as log p is; exp(-loss) may be a loss."""
+    loss = np.exp(-SCORES)
+    losses, right = called(series, loss, "loss"), one_run_audit(-loss, MEMBER).correct
+    assert one_run_audit(-losses, MEMBER).correct == right
+    assert audit(*(-called(series, loss[k == MEMBER], "loss") for k in (1, 0))).n_in
+    turned = -called(series, 1.0 / (1.0 + loss), "confidence")
+    assert one_run_audit(turned, MEMBER, higher_is_member=False).correct == right
+    with pytest.raises(
+        ValueError, match=r"large values are evidence .* Pass higher_is_member=True"
+    ):
+        one_run_audit(called(series, -loss, "log_prob"), MEMBER, higher_is_member=False)
+    for again in (losses, called(series, np.exp(-loss), "loss")):
+        with pytest.raises(ValueError, match=r"turned round .* as -loss .* give them another name"):
+            one_run_audit(again, MEMBER)
+    with pytest.raises(ValueError, match="tend to be smaller"):  # by the scores, not by the name
+        one_run_audit(-losses, MEMBER, higher_is_member=False)

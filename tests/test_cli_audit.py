@@ -239,7 +239,11 @@ def test_a_page_of_one_run_draws_what_is_proved(tmp_path, capsys):
     assert "a fair coin of its own" in page
 
 
-def test_a_direction_that_may_be_wrong_is_named(capsys, tmp_path):
+@pytest.mark.parametrize(
+    ("option", "sign", "cure"),
+    [("", 1, "pass --lower-is-member"), ("--lower-is-member", -1, "leave out --lower-is-member")],
+)
+def test_a_direction_that_may_be_wrong_is_named(capsys, tmp_path, option, sign, cure):
     """Too weak for an error: the gate passes, and the answer says what may be wrong."""
     rng = np.random.default_rng(0)
     out, order = rng.normal(size=200), rng.permutation(400)
@@ -247,13 +251,13 @@ def test_a_direction_that_may_be_wrong_is_named(capsys, tmp_path):
     arrays = out - 0.2, out, out.repeat(2)[order] - 0.2 * member, member
     paths = [str(tmp_path / f"{name}.npy") for name in ("in", "out", "scores", "member")]
     for path, array in zip(paths, arrays, strict=True):
-        np.save(path, array)
+        np.save(path, array if array is member else sign * array)
     for one_run, words in ((False, "below 1/2"), (True, "fewer than half")):
         files = [*paths[2:], "--one-run"] if one_run else paths[:2]
-        assert main(["audit", *files, "--max-epsilon", "1"]) == 0
+        assert main(["audit", *files, "--max-epsilon", "1", *option.split()]) == 0
         text = " ".join(capsys.readouterr().out.split())
         assert words in text
-        assert "pass --lower-is-member" in text
+        assert f"for members, as {'confidences' if option else 'losses'} do, {cure}" in text
 
 
 @pytest.fixture

@@ -155,6 +155,7 @@ class AuditResult(Report):
     claimed_epsilon: float | None = None
     kind: Kind = "bound"
     _cautions: list[str] = field(default_factory=list, repr=False, kw_only=True)
+    _is_higher: bool = field(default=True, repr=False, kw_only=True)
     _order: Order = field(repr=False, kw_only=True)
     _evidence: Evidence = field(repr=False, kw_only=True)
 
@@ -418,6 +419,7 @@ def audit(
         n_out=order.outside.size,
         claimed_epsilon=claim,
         _cautions=[*copies, *cautions_of(order, *series)],
+        _is_higher=higher_is_member,
         _order=order,
         _evidence=evidence,
     )

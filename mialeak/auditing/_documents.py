@@ -88,9 +88,11 @@ OF_MODELS = (
 _REVERSED = (
     "The scores point the other way: the area under their curve lies below 1/2 beyond its interval."
 )
-_TURN = "If small scores speak for members, as losses do, pass higher_is_member=False."
-#: A note on guesses of which less than half are right.
-_BELOW_CHANCE = f"These are fewer than half. {_TURN}"
+#: What to do about a direction that seems to be wrong, by ``higher_is_member``.
+_TURN = {
+    True: "If small scores speak for members, as losses do, pass higher_is_member=False.",
+    False: "If large scores speak for members, as confidences do, pass higher_is_member=True.",
+}
 _APART = (
     "All scores of members lie above all others, by more than either differ among themselves, as "
     "flags do that were made scores. Check that no score was computed from the coins."
@@ -233,7 +235,7 @@ def audit_document(result: AuditResult) -> Document:
             "same confidence.",
             f"{result.n_in:,} scores in and {result.n_out:,} out.",
             f"{reach_sentence(result).capitalize()}.",
-            *_direction(result.auc),
+            *_direction(result),
         ]
     )
     title = f"What the attack achieved, and intervals of {100 * result.confidence:g}%"
@@ -246,11 +248,17 @@ def audit_document(result: AuditResult) -> Document:
     return Document(lead, sections, compared=_COMPARED, cautions=result._cautions, assumed=OF_RUNS)
 
 
-def _direction(area: Interval) -> list[str]:
+def _direction(result: AuditResult) -> list[str]:
     """A note where the scores may point the other way."""
+    area, turn = result.auc, _TURN[result._is_higher]
     if area.high < 0.5:
         return [_REVERSED]
-    return [f"The area under the curve is below 1/2. {_TURN}"] if area.value < 0.5 else []
+    return [f"The area under the curve is below 1/2. {turn}"] if area.value < 0.5 else []
+
+
+def _below_chance(result: OneRunResult) -> str:
+    """A note on guesses of which less than half are right."""
+    return f"These are fewer than half. {_TURN[result._is_higher]}"
 
 
 def audit_panels(result: AuditResult) -> list[Panel]:
@@ -284,7 +292,7 @@ def one_run_document(result: OneRunResult) -> Document:
         [
             f"Of {result.n_canaries:,} canaries {plus:,} were guessed in and {minus:,} out.",
             f"{result.correct:,} of these guesses are right.",
-            *([_BELOW_CHANCE] if 2 * result.correct < plus + minus else []),
+            *([_below_chance(result)] if 2 * result.correct < plus + minus else []),
             f"{reach_sentence(result).capitalize()}.",
         ]
     )
@@ -373,7 +381,7 @@ def stream_document(stream: AuditStream, run: OneRunResult | None = None) -> Doc
     ]
     if run is not None and below:
         total = sum(run.guesses)
-        notes.append(f"{run.correct:,} of {total:,} guesses are right. {_BELOW_CHANCE}")
+        notes.append(f"{run.correct:,} of {total:,} guesses are right. {_below_chance(run)}")
     coins = f"a fair coin put each of the {stream.n_canaries:,} canaries in"
     lead = _lead(stream.epsilon_lower, stream.confidence, coins, always=True)
     cautions = run._cautions if run is not None else []

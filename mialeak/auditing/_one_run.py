@@ -120,6 +120,7 @@ class OneRunResult(Report):
     kind: Kind = "bound"
     _members: int = field(repr=False, kw_only=True)
     _cautions: list[str] = field(default_factory=list, repr=False, kw_only=True)
+    _is_higher: bool = field(default=True, repr=False, kw_only=True)
     _choices: Choices = field(repr=False, compare=False, kw_only=True)
     _right: list[int] = field(repr=False, compare=False, kw_only=True)
 
@@ -340,6 +341,7 @@ def one_run_audit(
         p_value=p_value,
         _members=int(below[size]),
         _cautions=[*copies, *cautions_of(order), *cautions_of_fits(name_of(scores))],
+        _is_higher=higher_is_member,
         _choices=choices,
         _right=counts,
     )

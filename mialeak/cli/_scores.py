@@ -90,8 +90,8 @@ def _of_one_file(file: _File, options: argparse.Namespace) -> tuple[FloatArray, 
     options.noticed += cautions_of_fits(score, surely=are_ratios)
     if options.score is not None:
         options.noticed += _of_several_columns(file, options)
-    _refuse_names(score, member, options)
     scores = _scores_in(path, table[score], score, "scores")
+    _refuse_names(score, member, scores, options)
     return scores, numbers(path, table[member], member)
 
 
@@ -101,11 +101,11 @@ def _of_flags(
     """Scores and flags, the columns of a file each."""
     from mialeak._score_labels import cautions_of_fits
 
-    score, member = (_word(file, name) for file, name in zip(files, chosen, strict=True))
-    _refuse_names(score, member, options)
-    options.noticed += cautions_of_fits(score)
+    words = [_word(file, name) for file, name in zip(files, chosen, strict=True)]
     (first, second), (score, member) = files, chosen
     scores = _scores_in(first.path, first.table[score], score, "scores")
+    _refuse_names(words[0], words[1], scores, options)
+    options.noticed += cautions_of_fits(words[0])
     return scores, numbers(second.path, second.table[member], member)
 
 
@@ -113,28 +113,29 @@ def _of_runs(
     files: Sequence[_File], chosen: Sequence[str], options: argparse.Namespace
 ) -> tuple[FloatArray, FloatArray]:
     """Scores of separate runs, a file for each world."""
-    from mialeak._score_labels import refuse_score_name
+    from mialeak._score_labels import are_turned, refuse_score_name
     from mialeak.cli._score_columns import beside, refuse_runs
 
     if options.score is not None:
         options.noticed += _of_several_columns(files[0], options)
     worlds, scores = [], []
     for file, name, argument in zip(files, chosen, ("in_scores", "out_scores"), strict=True):
-        if not options.allow_reversed:
-            is_high = not options.lower_is_member
-            refuse_score_name(_word(file, name), argument, higher_is_member=is_high)
-        worlds.append(beside(file.table, file.names, [name]))
         scores.append(_scores_in(file.path, file.table[name], name, argument))
+        word = _word(file, name)
+        if not (options.allow_reversed or are_turned(word, scores[-1])):
+            is_high = not options.lower_is_member
+            refuse_score_name(word, argument, higher_is_member=is_high)
+        worlds.append(beside(file.table, file.names, [name]))
     _refuse_one_model(files, chosen, worlds)
     refuse_runs([file.path for file in files], worlds, scores)
     return scores[0], scores[1]
 
 
-def _refuse_names(score: str, member: str, options: argparse.Namespace) -> None:
+def _refuse_names(score: str, member: str, scores: FloatArray, options: argparse.Namespace) -> None:
     """Refuse names of scores and flags that contradict their use."""
-    from mialeak._score_labels import refuse_flag_name, refuse_score_name
+    from mialeak._score_labels import are_turned, refuse_flag_name, refuse_score_name
 
-    if not options.allow_reversed:
+    if not (options.allow_reversed or are_turned(score, scores)):
         refuse_score_name(score, "scores", higher_is_member=not options.lower_is_member)
     refuse_flag_name(member, "member")
 
