@@ -33,15 +33,16 @@ class InRegister(NamedTuple):
         for column in looked_at:
             known = beside[column.name]
             if column.factor is None:
-                people = self.release.numbers[:, known.place]
-                ends = np.unique(np.quantile(people, np.arange(1, _CLASSES) / _CLASSES))
+                values = self.release.numbers[:, known.place]
+                ends = np.unique(np.quantile(values, np.arange(1, _CLASSES) / _CLASSES))
                 rows = np.searchsorted(ends, table.numbers[:, column.place])
-                people = np.searchsorted(ends, people)
+                people = np.searchsorted(ends, values)
             else:
                 assert known.factor is not None
-                people, rows = known.factor.codes, known.factor.codes[self.places]
+                codes = known.factor.codes.astype(np.intp)
+                people, rows = codes, codes[self.places]
             size = int(people.max()) + 1
-            if shares_differ(*(np.bincount(codes, minlength=size) for codes in (rows, people))):
+            if shares_differ(*(np.bincount(each, minlength=size) for each in (rows, people))):
                 other.append(column.name)
         if len(other) <= _BY_CHANCE * len(looked_at):
             return []

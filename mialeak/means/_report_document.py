@@ -64,7 +64,7 @@ def assumed(report: MeanReport) -> tuple[str, ...]:
     """What the answer takes for granted: that rows are people, how they were drawn, what is out."""
     drawn = (
         "Everyone in a large population was equally likely to be among the rows. If the population "
-        "is a register: option population. If a sample states it: option panel."
+        "is a register: option population. If only a sample of it is known: option panel."
     )
     if report.has_register:
         drawn = (
