@@ -54,9 +54,9 @@ is above `max_leakage` or `max_row_leakage`; with 0 otherwise.
 Leakage is compared by its upper end: that of the range for the population
 that the people came from, or with a register the certified bound.  An answer
 within the limits that has cautions, since the people may not be what was
-meant, exits with 3 unless --accept-cautions is passed; so does an answer within
-`determined` if it is not known of every small hidden count whether it follows.
-Every error, usage included, exits with 1.
+meant, exits with 3 unless --accept-cautions is passed; so does an answer
+within `determined` if it is not known of every small hidden count whether it
+follows.  Every error, usage included, exits with 1.
 
 Of the results of ACRO the gate judges the tables of counts, with what ACRO hid
 and the totals that it shows.  Means, regressions and plots are not read: the

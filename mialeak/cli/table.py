@@ -44,8 +44,8 @@ which is the leakage if the table's own frequencies were the population.
 
 With --margins sex,age,sex*age only these tables of counts are published: the
 rows by sex, by age, and by both.  The leakage is exact if one margin holds all
-others; otherwise it is an approximation for many rows, with certified lower and
-upper bounds.
+others; otherwise it is an approximation for many rows, with certified lower
+and upper bounds.
 
 With --population REGISTER the rows are a sample, drawn without replacement, of
 the people of that file: the answer is exact and needs no estimate.  With
