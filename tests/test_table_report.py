@@ -255,6 +255,21 @@ def test_the_repr_is_one_line(adult):
     assert "\n" not in repr(adult)
 
 
+def test_the_repr_leads_with_what_the_text_leads_with():
+    """The leakage of a sample of its register, of persons, of margins; and how many cautions."""
+    table = {"a": ["x", "y"] * 30, "b": ["u", "v", "w"] * 20, "who": [*range(50), *range(10)]}
+    register = {name: table[name] * 3 for name in ("a", "b")}
+    asked = {
+        "population": {"population": register, "columns": ["a", "b"]},
+        "persons": {"person": "who"},
+        "margins": {"margins": ["a", "b"]},
+    }
+    for name, settings in asked.items():
+        report = table_leakage(table, **settings)
+        assert repr(report).startswith(f"TableReport({name}={getattr(report, name)!r}, estimate=")
+        assert (f"cautions={len(report.cautions)})" in repr(report)) == bool(report.cautions)
+
+
 @pytest.mark.parametrize("container", [dict, pa.table])
 def test_a_report_travels_between_processes(container):
     report = table_leakage(container(SMALL))

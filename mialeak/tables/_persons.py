@@ -118,7 +118,7 @@ class PersonsReport(Result):
     >>> table = {"person": ["a", "a", "b", "c", "d", "e"], "ward": [1, 1, 1, 2, 2, 2]}
     >>> persons = table_leakage(table, person="person").persons
     >>> persons
-    PersonsReport(persons=5, rows=6, n=6)
+    PersonsReport(average=[0.07923, 0.7778], persons=5, rows=6, n=6)
     >>> persons.plug_in.upper.round(3).tolist()
     [0.344, 0.156, 0.156, 0.156, 0.156]
     """
@@ -198,7 +198,11 @@ class PersonsReport(Result):
         }
 
     def __repr__(self) -> str:
-        return f"PersonsReport(persons={self.persons}, rows={self.rows}, n={self.n})"
+        low, high = self.average.lower, self.average.upper
+        return (
+            f"PersonsReport(average=[{low:.4g}, {high:.4g}], persons={self.persons}, "
+            f"rows={self.rows}, n={self.n})"
+        )
 
 
 def check_person(frame: Any, person: Any, columns: Any, exclude: Any, **others: Any) -> Any:

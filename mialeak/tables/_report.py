@@ -75,7 +75,7 @@ class TableReport(Report):
     rows_missing : int
         Rows counted though a value is missing (``na="category"``).
     margins : MarginReport or None
-        What leaks if only margins are published, not all joint counts.
+        What leaks if only margins are published, not all joint counts; then the number to go by.
     population : PopulationReport or None
         The exact leakage, if the register that the rows were sampled from is at hand; then the
         number to go by.
@@ -420,9 +420,13 @@ class TableReport(Report):
         }
 
     def __repr__(self) -> str:
-        value = self.estimate
+        value, lead = self.estimate, ""
+        for name in ("margins", "persons", "population"):
+            if getattr(self, name) is not None:  # what the text leads with
+                lead = f"{name}={getattr(self, name)!r}, "
+        cautions = f", cautions={len(self.cautions)}" if self.cautions else ""
         return (
-            f"TableReport(estimate={value.value:.4g} [{value.low:.4g}, {value.high:.4g}], "
+            f"TableReport({lead}estimate={value.value:.4g} [{value.low:.4g}, {value.high:.4g}], "
             f"plug_in={self.plug_in:.4g}, rows={self.rows}, n={self.n}, n_cells={self.n_cells}, "
-            f"columns={self.columns!r})"
+            f"columns={self.columns!r}{cautions})"
         )
