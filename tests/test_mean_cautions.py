@@ -34,3 +34,39 @@ def test_an_age_beside_genotypes_of_any_name_has_a_caution(rows):
     sites = pd.DataFrame(load_genotypes().counts[rows]).add_prefix("snp")
     (caution,) = mean_leakage(sites.assign(age=AGE)).cautions
     assert caution.startswith("Taken as published beside 127 columns of genotypes: column 'age'.")
+
+
+def visits(form, times, same=1.0):
+    """Measures of 200 persons at several visits, or of as many siblings."""
+    rng = np.random.default_rng(25)
+    person = np.repeat(np.arange(200), len(times))
+    names = [form.format(k, time) for k, time in zip(person, np.tile(times, 200), strict=True)]
+    own = {"age": (50, 12), "bmi": (27, 4), "ldl": (3, 1), "hba1c": (6, 1)}
+    frame = {"sample_id": names}
+    for name, (mean, std) in own.items():
+        shared = rng.normal(0.0, same, 200)[person] + rng.normal(0.0, 0.3, person.size)
+        frame[name] = (mean + std * (shared + (1.0 - same) * rng.normal(size=person.size))).round(2)
+    return pd.DataFrame(frame)
+
+
+@pytest.mark.parametrize(
+    ("form", "times"),
+    [("P{:04}_{}", ["T0", "T1"]), ("P{:04}-{}", ["baseline", "m12", "m24"]), ("{1}-{0:04}", "AB"),
+     ("{:04}.{}", "01"), ("LB{:04}{}", "ab")],
+)  # fmt: skip
+def test_visits_named_by_the_end_of_a_name_have_a_caution(form, times):
+    frame = visits(form, list(times))
+    some = frame.sample(frac=0.8, random_state=1)
+    for rows in (frame, some, frame.set_index("sample_id")):
+        (caution,) = mean_leakage(rows).cautions
+        assert "'age', 'bmi', 'ldl' and 1 more, as visits of a person are" in caution
+    first = frame.iloc[:: len(times)]
+    assert mean_leakage(first).cautions == ()
+
+
+@pytest.mark.parametrize("same", [0.0, 0.4])
+def test_families_and_centres_in_names_have_no_caution(same):
+    frame = visits("F{}_{}", ["1", "2", "3"], same)
+    assert mean_leakage(frame).cautions == ()
+    frame["sample_id"] = [f"C{k % 9}-{k:04}" for k in range(600)]
+    assert mean_leakage(frame).cautions == ()
