@@ -19,6 +19,7 @@ from mialeak._markers import MARKING_NUMBERS, cautions_of_one_row, rows_of_colum
 __all__ = [
     "allele_cautions",
     "allele_number_cautions",
+    "are_in_proportion",
     "cautions_of_loci",
     "cautions_of_named_pairs",
     "code_cautions",
@@ -61,6 +62,10 @@ _ALIKE, _MOST_UNLIKE, _UNLIKE = 3.0, 25.0, 5.0
 _LINKED = 0.6
 #: Share of the rows that 0 for a missing genotype has at most, on average and in one column.
 _RARE, _MOST_RARE = 0.05, 0.1
+#: Genotypes 1 in those that Hardy-Weinberg proportions expect: fewer, where people of several
+#: populations are together (0.75 in people of five continents); genotypes 2 that are expected of a
+#: column that is looked at, and by how many more such columns have some than have none.
+_FEWEST_MIXED, _MOST_MIXED, _FEWEST_TWOS, _FEWEST_KNOWN = 0.7, 1.1, 5.0, 5
 #: Genotypes that are unknown, for each with two copies, at most.
 _UNKNOWN = 0.3
 #: The same of other codes among counts of an allele, in columns named as sites.
@@ -149,6 +154,25 @@ def code_cautions(
         f"value, pass missing=['{code:g}']."
         for code, places in met.items()
     ]
+
+
+def are_in_proportion(counts: Sequence[tuple[FloatArray, IntArray]]) -> bool:
+    """Whether as many values are 1 and 2 as of genotypes in Hardy-Weinberg proportions.
+
+    By all columns that expect several 2 of these.  Diagnoses are 0 or 1, of answers from 0 to 2
+    fewer are 1.
+    """
+    mixed = expected = 0.0
+    known = 0
+    for values, rows in counts:
+        none, one, two = (float(rows[values == k].sum()) for k in range(3))
+        n = none + one + two
+        p = (one + 2.0 * two) / (2.0 * n)
+        if n * p**2 >= _FEWEST_TWOS:
+            mixed, expected = mixed + one, expected + 2.0 * n * p * (1.0 - p)
+            known += 1 if two else -1
+    in_proportion = _FEWEST_MIXED * expected <= mixed <= _MOST_MIXED * expected
+    return in_proportion and known >= _FEWEST_KNOWN
 
 
 def _are_two_copies(counts: Mapping[Any, tuple[FloatArray, IntArray]]) -> bool:

@@ -22,6 +22,7 @@ from mialeak._markers import MARKERS, cautions_of_thousands, marker_cautions, ro
 from mialeak.means._allele_cautions import (
     allele_cautions,
     allele_number_cautions,
+    are_in_proportion,
     cautions_of_loci,
     cautions_of_named_pairs,
     code_cautions,
@@ -177,7 +178,8 @@ def cautions_of(
     cautions += row_cautions(factors, texts, held)
     if not chosen:
         published = [k for k in numbers if len(texts.get(k, ())) < len(factors[k].codes)]
-        cautions += _of_company([*counts, *letters], published)
+        known = counts if are_in_proportion([held[name] for name in counts]) else []
+        cautions += _of_company([*known, *letters], published)
     known = {*letters, *foreign}
     for name in texts:
         values, rows = len(texts[name]), len(factors[name].codes)

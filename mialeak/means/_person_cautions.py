@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Container, Mapping
 from typing import Any
 
@@ -51,6 +52,12 @@ _FEWEST_NAMED, _FEWEST = 5, 20
 #: Rows of a value in an index of names, rows of a value of which rows are compared, on average, and
 #: fewest measures in which they are alike, and different values of each.
 _ROWS_OF_NAME, _ROWS_OF_ALIKE, _FEWEST_ALIKE, _FEWEST_MEASURED = 20, 10, 2, 10
+#: The name of a person with a part that others have too: the last one, a letter, or the first one.
+_PARTS = (
+    re.compile(r"(?P<stem>.+?)[\W_]+(?P<part>[^\W_]+)"),
+    re.compile(r"(?P<stem>.*\d)(?P<part>[A-Za-z]{1,2})"),
+    re.compile(r"(?P<part>[^\W_]+)[\W_]+(?P<stem>.+)"),
+)
 #: Fewest different counts of cells, pairs of rows that would agree if they were persons, and rows
 #: up to which these are compared.
 _FEWEST_COUNTS, _FEWEST_PAIRS, _MOST_CELLS = 3, 7.0, 2**17
@@ -124,7 +131,8 @@ def person_cautions(
             f"{listed(others)}, as those of a person, or of a household, do. {_CURE}"
         ]
     measures = {name: Factor(each.codes[rows], each.levels) for name, each in published.items()}
-    return _of_alike_rows(chosen, measures)
+    names = {name: each for name, each in {**every, **chosen}.items() if name not in numbers}
+    return _of_alike_rows(chosen, measures) or _of_parts_of_names(names, measures)
 
 
 def _of_alike_rows(chosen: Mapping[Any, Factor], published: Mapping[Any, Factor]) -> list[str]:
@@ -147,10 +155,40 @@ def _of_alike_rows(chosen: Mapping[Any, Factor], published: Mapping[Any, Factor]
         if len(alike) >= max(_FEWEST_ALIKE, len(measures) / 2):
             return [
                 f"Rows of one value of column {name!r}, which is left out, are alike in column "
-                f"{listed(alike)}, as those of a person are. If they are of one, take one row for "
-                "each person first, such as the mean of theirs: a person of several rows leaks "
-                "more than a row."
+                f"{listed(alike)}, as those of a person are. {_IF_OF_ONE}"
             ]
+    return []
+
+
+def _of_parts_of_names(names: Mapping[Any, Factor], published: Mapping[Any, Factor]) -> list[str]:
+    """The same for names that are different in each row, but not without their last or first part.
+
+    As P17_T0 and P17_T1 are: few such parts, each in the name of several persons.
+    """
+    measures = {name: ranks for name, each in published.items() if (ranks := _ranks(each)).size}
+    for name, factor in names.items() if len(measures) >= _FEWEST_ALIKE else ():
+        rows = len(factor.codes)
+        if not _FEWEST <= rows <= _MOST_CELLS or not isinstance(factor.value(0), str):
+            continue
+        if factor.n_missing or factor.rows_of_level.max() > 1:
+            continue
+        words = [factor.value(code) for code in factor.codes.tolist()]
+        for pattern in _PARTS:
+            if not all(map(pattern.fullmatch, words[:_FIRST])):
+                continue
+            found = [part for part in map(pattern.fullmatch, words) if part]
+            parts = {part["part"] for part in found}
+            stems, codes = np.unique([part["stem"] for part in found], return_inverse=True)
+            is_short = _FEWEST <= stems.size < rows and len(parts) <= _ROWS_OF_ALIKE
+            if len(found) < rows or not is_short:
+                continue
+            alike = [k for k, ranks in measures.items() if _are_alike(ranks, codes, None)]
+            if len(alike) >= max(_FEWEST_ALIKE, len(measures) / 2):
+                return [
+                    f"Names in column {name!r} are {stems.size:,} different ones without "
+                    f"{listed(sorted(parts))}, and the rows of one are alike in column "
+                    f"{listed(alike)}, as visits of a person are. {_IF_OF_ONE}"
+                ]
     return []
 
 
@@ -277,6 +315,10 @@ def _may_name(factor: Factor, codes: npt.NDArray[np.int64], group: npt.NDArray[A
     return not (high - low == sizes - 1.0).all()
 
 
+_IF_OF_ONE = (
+    "If they are of one, take one row for each person first, such as the mean of theirs: a person "
+    "of several rows leaks more than a row."
+)
 _CURE = (
     "The report is about rows, and a person of several rows leaks more: take one row for each "
     "person, such as the mean of theirs."

@@ -1,0 +1,72 @@
+"""Cautions of means: what they find among ordinary rows, and ordinary rows that have none."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mialeak import mean_leakage
+from mialeak.datasets import load_genotypes
+
+RNG = np.random.default_rng(22)
+AGE = RNG.integers(20, 90, 400)
+SEX, SMOKING = RNG.choice([1, 2], 400), RNG.choice(3, 400, p=[0.5, 0.3, 0.2])
+
+
+@pytest.mark.parametrize("most", [0.1, 0.4])
+@pytest.mark.parametrize("others", [{}, {"sex": SEX, "smoking": SMOKING}])
+def test_diagnoses_are_no_genotypes(most, others):
+    """Of 0 and 1, beside measures, a sex and answers from 0 to 2."""
+    rng = np.random.default_rng(23)
+    ill = pd.DataFrame(rng.random((400, 25)) < rng.uniform(0.02, most, 25)).astype(int)
+    assert mean_leakage(ill.add_prefix("icd_").assign(age=AGE, **others)).cautions == ()
+
+
+def test_answers_are_no_genotypes():
+    answers = np.random.default_rng(24).choice(3, (400, 30), p=[0.5, 0.3, 0.2])
+    assert mean_leakage(pd.DataFrame(answers).add_prefix("q").assign(age=AGE)).cautions == ()
+
+
+@pytest.mark.parametrize("rows", [slice(400), slice(0, 2400, 6)])
+def test_an_age_beside_genotypes_of_any_name_has_a_caution(rows):
+    """Of people of one population, and of all."""
+    sites = pd.DataFrame(load_genotypes().counts[rows]).add_prefix("snp")
+    (caution,) = mean_leakage(sites.assign(age=AGE)).cautions
+    assert caution.startswith("Taken as published beside 127 columns of genotypes: column 'age'.")
+
+
+def visits(form, times, same=1.0):
+    """Measures of 200 persons at several visits, or of as many siblings."""
+    rng = np.random.default_rng(25)
+    person = np.repeat(np.arange(200), len(times))
+    names = [form.format(k, time) for k, time in zip(person, np.tile(times, 200), strict=True)]
+    own = {"age": (50, 12), "bmi": (27, 4), "ldl": (3, 1), "hba1c": (6, 1)}
+    frame = {"sample_id": names}
+    for name, (mean, std) in own.items():
+        shared = rng.normal(0.0, same, 200)[person] + rng.normal(0.0, 0.3, person.size)
+        frame[name] = (mean + std * (shared + (1.0 - same) * rng.normal(size=person.size))).round(2)
+    return pd.DataFrame(frame)
+
+
+@pytest.mark.parametrize(
+    ("form", "times"),
+    [("P{:04}_{}", ["T0", "T1"]), ("P{:04}-{}", ["baseline", "m12", "m24"]), ("{1}-{0:04}", "AB"),
+     ("{:04}.{}", "01"), ("LB{:04}{}", "ab")],
+)  # fmt: skip
+def test_visits_named_by_the_end_of_a_name_have_a_caution(form, times):
+    frame = visits(form, list(times))
+    some = frame.sample(frac=0.8, random_state=1)
+    for rows in (frame, some, frame.set_index("sample_id")):
+        (caution,) = mean_leakage(rows).cautions
+        assert "'age', 'bmi', 'ldl' and 1 more, as visits of a person are" in caution
+    first = frame.iloc[:: len(times)]
+    assert mean_leakage(first).cautions == ()
+
+
+@pytest.mark.parametrize("same", [0.0, 0.4])
+def test_families_and_centres_in_names_have_no_caution(same):
+    frame = visits("F{}_{}", ["1", "2", "3"], same)
+    assert mean_leakage(frame).cautions == ()
+    frame["sample_id"] = [f"C{k % 9}-{k:04}" for k in range(600)]
+    assert mean_leakage(frame).cautions == ()
