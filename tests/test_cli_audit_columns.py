@@ -5,8 +5,10 @@ from __future__ import annotations
 import json
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from mialeak.auditing import one_run_audit
 from mialeak.cli import main
 
 
@@ -327,13 +329,16 @@ def test_rows_of_two_files_are_matched_by_the_column_that_names_them(capsys, tmp
 
 
 def test_row_numbers_stand_beside_the_names_of_canaries_in_two_files(capsys, tmp_path):
-    """Beside a single column they are refused: the other file may have another order."""
+    """Beside a single column of one file they are refused, and so are those of other rows."""
     rng = np.random.default_rng(17)
     member = (rng.random(60) < 0.5) * 1
     rows = {"s": rng.normal(3.0 * member), "m": member}
     for names in (True, False):
         for name, values in rows.items():
-            lines = [f"{k},{f'c{k},' * names}{v}" for k, v in enumerate(values)]
+            first = 7 * (name == "m" and not names)
+            lines = [
+                f"{k},{f'c{k},' * names}{v}" for k, v in enumerate(values, first * (not names))
+            ]
             head = f",{'canary,' * names}{name}"
             (tmp_path / f"{name}.csv").write_text("\n".join([head, *lines]) + "\n")
         paths = [str(tmp_path / f"{name}.csv") for name in rows]
@@ -388,3 +393,22 @@ def test_flags_of_a_csv_may_be_words(tmp_path, capsys):
         assert main(["audit", str(tmp_path / "scores.npy"), str(path), "--one-run"]) == 0
         printed.append(capsys.readouterr().out)
     assert printed[0] == printed[1]
+
+
+@pytest.mark.parametrize("more", [[], ["--score", "s", "--member", "m"]])
+@pytest.mark.parametrize(("moved", "kind"), [(True, "csv"), (False, "csv"), (True, "parquet")])
+def test_rows_of_two_data_frames_are_matched_by_their_index(capsys, tmp_path, more, moved, kind):
+    """As pandas writes it: a column without a name, or ``__index_level_0__``."""
+    rng = np.random.default_rng(18)
+    member = rng.integers(0, 2, 80)
+    columns = [pd.Series(rng.normal(3.0 * member), name="s"), pd.Series(member, name="m")]
+    expected = one_run_audit(*columns).epsilon_lower
+    assert expected > 1.0
+    paths = [str(tmp_path / f"{each.name}.{kind}") for each in columns]
+    for path, each in zip(paths, columns, strict=True):
+        frame = each.sample(frac=1.0, random_state=ord(str(each.name))) if moved else each
+        getattr(frame.to_frame(), f"to_{kind}")(path)
+    assert main(["audit", *paths, "--one-run", *more]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    assert f"Epsilon is at least {expected:.4g}"[:-1] in text
+    assert ("are matched by the index" in text) == moved

@@ -35,6 +35,7 @@ __all__ = [
     "matched",
     "refuse_rows",
     "refuse_runs",
+    "same_values",
 ]
 
 #: More rows than names of canaries by so many have one flag a name by chance once in 10^6 times.
@@ -360,6 +361,19 @@ def matched(
         f"both; {what}. Merge them into one file by what names a canary, and pass --member COLUMN "
         "and --score COLUMN"
     )
+
+
+def same_values(first: Any, second: Any) -> str | None:
+    """Whether two columns are "equal", or the same values "moved" to another order; None else.
+
+    None too where a value occurs twice.
+    """
+    one, other = _texts(first), _texts(second)
+    if one.shape != other.shape or np.unique(one).size < one.size:
+        return None
+    if (one == other).all():
+        return "equal"
+    return "moved" if (np.sort(one) == np.sort(other)).all() else None
 
 
 def _texts(column: Any) -> Any:

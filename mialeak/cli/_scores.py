@@ -24,11 +24,12 @@ _ERROR = 0.05
 
 
 class _File(NamedTuple):
-    """The columns of a file."""
+    """The columns of a file; `row_names` is the index of a data frame, without a name."""
 
     path: str
     table: Any
     names: list[str]
+    row_names: str | None = None
 
 
 def score_columns(options: argparse.Namespace) -> tuple[FloatArray, FloatArray]:
@@ -36,7 +37,11 @@ def score_columns(options: argparse.Namespace) -> tuple[FloatArray, FloatArray]:
     is_run = options.one_run or options.stream
     files = [_read(path, options) for path in filter(None, (options.inside, options.outside))]
     are_two = len(files) == 2 and options.inside != options.outside
-    if is_run and are_two and any(len(file.names) > 1 for file in files):
+    by_index = _same_index(*files) if is_run and are_two else None
+    if by_index is None:
+        for file in files:
+            _refuse_row_numbers(file, options)
+    if is_run and are_two and (any(len(file.names) > 1 for file in files) or by_index == "moved"):
         files = [_joined(files[0], files[1], options)]
     if len(files) == 1:
         return _of_one_file(files[0], options)
@@ -56,9 +61,27 @@ def _read(path: str, options: argparse.Namespace) -> _File:
     table = read_table(path, columns, **common)
     every = names_of(table)
     names = [each for each in every if each and not each.startswith("__index_level_")]
-    if len(names) < min(len(every), 2) and not is_chosen:
-        read_table(path, None, **common)  # which refuses row numbers beside a single column
-    return _File(path, table, names)
+    index = next((each for each in every if each not in names), None)
+    return _File(path, table, names, index)
+
+
+def _refuse_row_numbers(file: _File, options: argparse.Namespace) -> None:
+    """Refuse row numbers beside a single column that was not chosen."""
+    from mialeak._files.tables import read_table
+
+    if file.row_names is None or len(file.names) > 1:
+        return
+    if options.member is None and options.score is None:
+        read_table(file.path, None, format=options.format, delimiter=delimiter(options))
+
+
+def _same_index(first: _File, second: _File) -> str | None:
+    """Whether two files have the index of one data frame, "equal" or "moved" to another order."""
+    from mialeak.cli._score_columns import same_values
+
+    if first.row_names is None or second.row_names is None:
+        return None
+    return same_values(first.table[first.row_names], second.table[second.row_names])
 
 
 def _column_of(file: _File, options: argparse.Namespace) -> str:
@@ -82,7 +105,7 @@ def _of_one_file(file: _File, options: argparse.Namespace) -> tuple[FloatArray, 
     from mialeak._score_labels import cautions_of_fits, names_ratio
     from mialeak.cli._score_columns import are_of_models, beside, refuse_rows
 
-    path, table, names = file
+    path, table, names, _ = file
     score, member = chosen = _chosen(path, names, options)
     columns = beside(table, names, chosen)
     options.noticed += refuse_rows(path, columns, table[member])
@@ -179,6 +202,8 @@ def _joined(first: _File, second: _File, options: argparse.Namespace) -> _File:
 
     chosen = options.score, options.member
     keys = [name for name in first.names if name in second.names and name not in chosen]
+    if first.row_names is not None and first.row_names == second.row_names:
+        keys.append(first.row_names)
     table, key = matched((first.path, second.path), first.table, second.table, keys)
     names = [*first.names, *(name for name in second.names if name not in first.names)]
     columns = {name: table[name] for name in names}
@@ -193,7 +218,8 @@ def _joined(first: _File, second: _File, options: argparse.Namespace) -> _File:
         options.member = others[0]
     if options.score is None and len(others := [n for n in first.names if n != key]) == 1:
         options.score = others[0]
-    options.matched = f"Rows of {first.path} and {second.path} are matched by {key!r}."
+    by = "the index, a column without a name" if key == first.row_names else repr(key)
+    options.matched = f"Rows of {first.path} and {second.path} are matched by {by}."
     return _File(first.path, columns, names)
 
 

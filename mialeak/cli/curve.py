@@ -62,7 +62,8 @@ epsilon and the delta that it claims.
   worlds = "add or remove"    # or "substitution"; of all releases
 
   [[release]]
-  gaussian = 1.0              # mu: distance of the means over the noise
+  gaussian = 1.0              # mu: distance of the means over the noise; of
+                              # DP-SGD 1/sigma, for substitution 2/sigma
   rate = 0.01                 # each row is drawn with this probability; for
                               # substitution: a batch of this share of the rows
   times = 1000
@@ -99,6 +100,17 @@ _MOST = (
 _PURE = (
     "A release with an epsilon and no delta is randomised response or geometric noise. Any other "
     "with this epsilon leaks at most as much: of Laplace noise state laplace."
+)
+
+#: Sentences on a plan of samples with one row in place of another.
+_REPLACED = (
+    "gaussian is the distance of the values with one row and with another in its place, over the "
+    "noise. In DP-SGD one gradient in place of another changes the sum by up to two clipping norms:"
+    " gaussian = 2/sigma, not 1/sigma."
+)
+_EITHER_WAY = (
+    "All numbers are upper bounds: they take each sampled step in the direction that leaks more, "
+    "of the row in place of the other and the reverse."
 )
 
 #: The worlds of a sample that a fresh row may be in, and those of a claim, which it states.
@@ -311,8 +323,9 @@ def _content(curve: TradeOff, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def _is_bound(options: argparse.Namespace) -> bool:
-    """Whether the curve is the most that an epsilon and a delta allow."""
-    return options.claim is not None or "epsilon and delta" in _known(options)
+    """Whether the curve is the most that an epsilon and a delta allow, or a sample either way."""
+    either_way = options.worlds == WORLDS[0] and bool(options.parts)
+    return options.claim is not None or "epsilon and delta" in _known(options) or either_way
 
 
 def _known(options: argparse.Namespace) -> set[str]:
@@ -395,7 +408,7 @@ def _drawn(options: argparse.Namespace) -> list[str]:
     if not sampled:
         return ["The noise of each release is drawn anew."] if options.steps > 1 else []
     if options.worlds == WORLDS[0]:
-        return ["Each step draws a batch of the same size, by chance and anew."]
+        return ["Each step draws a batch of the same size, by chance and anew.", _REPLACED]
     if options.worlds == WORLDS[1]:
         return [
             "Each step draws every row by itself with this probability (Poisson sampling). A "
@@ -424,6 +437,8 @@ def _notes(content: dict[str, Any], options: argparse.Namespace) -> list[str]:
     notes = [worlds[options.worlds], *filter(None, [_epochs(options)])]
     if "epsilon and delta" in _known(options):
         notes.append(_MOST)
+    if options.worlds == WORLDS[0] and options.parts:
+        notes.append(_EITHER_WAY)
     if upper := content["upper_bounds"]:
         notes.append(f"Upper bounds, as no closer number is computed: {listed(upper, show=str)}.")
     if content["not_computed"]:
