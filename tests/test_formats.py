@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from mialeak.cli import main
 from mialeak.tables import table_leakage
 
 RNG = np.random.default_rng(8)
@@ -50,3 +51,27 @@ def test_numbers_with_other_words_have_no_caution():
     sizes = RNG.choice(["1 person", "2 persons", "3 persons", "4 persons", "1", "2"], 800)
     for column in (rooms, lines, sizes, AGE, np.where(SECOND, AGE, "95 years")):
         assert not told(column)
+
+
+@pytest.mark.parametrize(
+    ("value", "cure"),
+    [
+        ("80+", "Write 80 in its place, and make 80 the top code"),
+        ("30,5", "Write it with a decimal point, 30.5"),
+        ("old", "Group its rare values, in place of bands"),
+    ],
+)
+def test_a_band_of_no_number_names_the_option_and_the_cure(value, cure, tmp_path, capsys):
+    path = tmp_path / "t.csv"
+    frame = pd.DataFrame({"age": np.where(AGE.astype(int) < 80, AGE, value), "sex": SEX})
+    frame.to_csv(path, index=False)
+    assert main(["table", str(path), "--bin", "age:5"]) == 1
+    error = capsys.readouterr().err
+    assert "--bin must hold numbers in column 'age' for bands" in error
+    assert f"got '{value}'. {cure}" in error
+    with pytest.raises(ValueError, match=f"recode must hold numbers .* {cure}"):
+        table_leakage(frame, recode={"age": {"bin": 5}})
+    if value == "80+":
+        cured = frame.assign(age=frame["age"].replace(value, "80"))
+        cured.to_csv(path, index=False)
+        assert main(["table", str(path), "--bin", "age:5", "--top-code", "age:80"]) == 0
