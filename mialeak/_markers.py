@@ -14,6 +14,7 @@ import numpy.typing as npt
 from mialeak._arrays import invalid, listed
 from mialeak._columns import Factor, numeric_levels, without_markers
 from mialeak._fields import as_numbers, is_number
+from mialeak._formats import cautions_of_formats
 
 __all__ = [
     "MARKERS",
@@ -206,15 +207,17 @@ def _with_thousands(factor: Factor) -> str:
 def cautions_of_spellings(factors: dict[Any, Factor]) -> list[str]:
     """A caution for columns in which two values are spellings of one; the values are not shown."""
     met = {name: each for name, factor in factors.items() if (each := _spelt_twice(factor))}
+    others = cautions_of_formats({k: each for k, each in factors.items() if k not in met})
     if not met:
-        return []
+        return others
     name, rows = next(iter(met.items()))
     return [
         "Values that are the first letter of another, or differ in capitals, spaces, hyphens, a "
         "last dot, leading zeros, a mark of a footnote or the script of a letter alone are counted "
         "apart, in "
         f"column {listed(met)} (rows {listed(rows)} for {name!r}). If they mean the same, write "
-        "them in the same way."
+        "them in the same way.",
+        *others,
     ]
 
 

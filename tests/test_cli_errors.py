@@ -82,6 +82,7 @@ def test_a_long_error_keeps_its_beginning_and_its_end():
         ("pass exclude=['id'].", "pass --exclude id."),
         ("pass exclude=['a', \"b's\", 'c,d']", "pass --exclude 'a,b'\"'\"'s,\"c,d\"'"),
         ("pass missing=['?'] or missing=['-9']", "pass --missing '?' or --missing -9"),
+        ("pass missing=['./.'].", "pass --missing './.'."),
         ("pass counts='n'", "pass --counts n"),
         ("pass counts='my n'", "pass --counts 'my n'"),
         ("na='drop'; header=False; header=True", "--na drop; --no-header; --header"),

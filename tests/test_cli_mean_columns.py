@@ -140,3 +140,15 @@ def test_files_of_samples_are_refused_in_words_of_their_option(tmp_path, capsys,
     line = ["mean", str(tmp_path / "t.csv"), "--by", "pop", "--samples", str(tmp_path / name)]
     assert main(line) == 1
     assert words in capsys.readouterr().err
+
+
+def test_groups_of_several_columns_of_samples_are_refused_with_the_cure(tmp_path, capsys):
+    table, people = tmp_path / "t.csv", tmp_path / "people.csv"
+    table.write_text("sample,rs1\n" + "".join(f"P{k},{k % 3}\n" for k in range(12)))
+    lines = [f"P{k},{'AB'[k % 2]},{'fm'[k % 2]}{'AB'[k % 2]}" for k in range(12)]
+    people.write_text("\n".join(["sample,pop,both", *lines]) + "\n")
+    line = ["mean", str(table), "--samples", str(people), "--by"]
+    assert main([*line, "pop,sex"]) == 1
+    error = capsys.readouterr().err
+    assert f"--by must be one column of {people}; got 'pop,sex'. Groups of several" in error
+    assert main([*line, "both"]) == 0

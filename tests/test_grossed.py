@@ -106,3 +106,21 @@ def test_counts_of_cases_have_no_caution():
     assert not told(table("Persons", sample=codes), "Persons")
     limits = {"lower": 15 + codes, "upper": 24 + codes}  # of classes of age
     assert not told(table("Persons", **limits), "Persons")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("unit", "THS_PER"), ("unit", "Thousand persons"), ("Einheit", "Tsd."), ("unit", "hundreds"),
+     ("UNIT_MULT", 3), ("Unit multiplier", "Thousands"), ("unit", "1000"), ("unit", "1 000"),
+     ("unit", "persons"), ("UNIT_MULT", 0), ("unit", 3), ("region", "Thousand Oaks")],
+)  # fmt: skip
+def test_counts_of_thousands_have_a_caution(name, value):
+    """The last four are none."""
+    wrong = value not in ("persons", 0, "Thousand Oaks") and (name, value) != ("unit", 3)
+    for columns in (KEY, None):
+        frame = table(n=N).assign(**{name: value})
+        cautions = table_leakage(frame, columns, counts="n").cautions
+        told = [each for each in cautions if "seems to count thousands" in each]
+        assert [each.startswith(f"Column {name!r} has the value") for each in told] == [
+            True
+        ] * wrong

@@ -70,3 +70,14 @@ def test_families_and_centres_in_names_have_no_caution(same):
     assert mean_leakage(frame).cautions == ()
     frame["sample_id"] = [f"C{k % 9}-{k:04}" for k in range(600)]
     assert mean_leakage(frame).cautions == ()
+
+
+@pytest.mark.parametrize("name", ["#IID{}", "IID{}"])
+def test_pairs_of_persons_are_told_by_a_name_with_the_sign_of_a_header(name):
+    """As PLINK writes the first column of kinships."""
+    first, second = np.triu_indices(40, 1)
+    pairs = {name.format(1): first, "IID2": second}
+    frame = pd.DataFrame({key: [f"P{k}" for k in each] for key, each in pairs.items()})
+    frame["KINSHIP"] = np.random.default_rng(26).normal(0.0, 0.05, len(frame))
+    cautions = mean_leakage(frame).cautions
+    assert any(each.startswith("The rows seem to be pairs of persons") for each in cautions)

@@ -316,7 +316,7 @@ def test_the_shell_recodes_plans_and_applies_a_plan(tmp_path, capsys, adult):
     [
         (["--bin", "age"], "--bin must be COLUMN:NUMBER; got 'age'"),
         (["--bin", "age:x"], "--bin must be COLUMN:NUMBER"),
-        (["--bin", "ago:5"], "--recode must name columns"),
+        (["--bin", "ago:5"], "--bin must name columns"),
         (["--bin", "age:5", "--recode", "x.csv"], "--recode must be given alone"),
         (["--bin", "age:5", "--plan", "0.1"], "--plan must be given without another recoding"),
         (["--keep", "age"], "--keep, --weight and --recode-to go with --plan"),

@@ -429,7 +429,10 @@ def _as_option(match: re.Match[str]) -> str:
         words = [stream.getvalue()]
     if words[0].startswith("--"):  # argparse takes it for the end of the options
         return f"--{match[1]}=' {words[0]}'"
-    return f"--{match[1]} {shlex.quote(words[0])}"
+    quoted = shlex.quote(words[0])
+    if quoted.endswith("."):  # not that of the sentence
+        quoted = f"'{quoted}'"
+    return f"--{match[1]} {quoted}"
 
 
 def as_typed(error: BaseException, typed: Mapping[str, str]) -> str:

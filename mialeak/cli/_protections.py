@@ -74,6 +74,18 @@ def _of_column(text: str) -> tuple[str, float]:
     return column, int(value) if value == int(value) else value
 
 
+def typed(options: argparse.Namespace) -> str:
+    """The option by which columns are recoded."""
+    given = {
+        "--bin": options.bin,
+        "--top-code": options.top_code,
+        "--bottom-code": options.bottom_code,
+        "--group-rare": options.group_rare,
+    }
+    rules = [option for option, value in given.items() if value]
+    return "--recode" if options.recode or not rules else ", ".join(rules)
+
+
 def recoding(options: argparse.Namespace) -> Any:
     """`recode` of ``table_leakage``: the file, or rules by column."""
     rules: dict[str, dict[str, float]] = {}

@@ -224,6 +224,8 @@ def _run_by(
 
 def _samples(options: argparse.Namespace) -> Any:
     """The columns of --samples: the people, and the groups."""
+    from mialeak._columns import near
+
     path = options.samples
     if Path(path).suffix.lower() in _LISTS:
         raise ValueError(
@@ -237,7 +239,15 @@ def _samples(options: argparse.Namespace) -> Any:
                 f"--samples must have a column 'sample', with the names that FILE has; {path} has "
                 f"{', '.join(map(repr, names))}"
             )
-        return names if options.by is None else ["sample", options.by]
+        if options.by is None:
+            return names
+        if options.by not in names:
+            raise ValueError(
+                f"--by must be one column of {path}; got {options.by!r}. Groups of several columns "
+                "go into one, such as the texts of the values joined. "
+                f"{near(options.by, names)}"
+            )
+        return ["sample", options.by]
 
     of_file = argparse.Namespace(**{**vars(options), "file": path, "format": None})
     return _options.read_file(of_file, chosen)

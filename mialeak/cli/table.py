@@ -371,7 +371,7 @@ def _read(options: argparse.Namespace) -> tuple[Any, Any, Any, Path, str]:
     options.typed |= {"population": "--population", "strata": "--strata", "prior": "--prior"}
     options.typed |= {"person": "--person", "panel": "--panel"}
     options.typed |= {"total": "--total", "suppressed": "--suppressed"}
-    options.typed |= {"secret": "--secret", "recode": "--recode", "keep": "--keep"}
+    options.typed |= {"secret": "--secret", "recode": _protections.typed(options), "keep": "--keep"}
     options.typed |= {"weights": "--weight", "confidence": "--confidence"}
     options.typed |= {"independent": "--independent", "coarsen": "--coarsen"}
     options.typed |= {"protect": "--protect"}

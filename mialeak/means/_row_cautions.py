@@ -164,7 +164,7 @@ def _of_other_rows(
     rows = max((len(factor.codes) for factor in factors.values()), default=0)
     if genes := cautions_of_genes({k: each for k, each in factors.items() if k not in held}):
         return genes
-    pairs = [part for part in (_PAIR.fullmatch(str(name).strip()) for name in factors) if part]
+    pairs = [part for part in (_PAIR.fullmatch(str(name).strip(" #")) for name in factors) if part]
     if {part[2] for part in pairs} == {"1", "2"}:
         return [
             f"The rows seem to be pairs of persons, by column {listed(factors, most=2)}. {_TAKE}"

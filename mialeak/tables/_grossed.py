@@ -1,4 +1,4 @@
-"""Counts that were grossed up from a sample: what stands beside them, its size or their errors."""
+"""Counts that stand for more persons: grossed up from a sample, or in thousands."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from mialeak._columns import Factor
 from mialeak._labels import columns_that
 from mialeak.tables._counts import numbers_of
 
-__all__ = ["cautions_of_grossed"]
+__all__ = ["cautions_of_grossed", "cautions_of_units"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -32,6 +32,15 @@ _HIGH = re.compile(r"upper|high|hi|ucl|uci|ub|ul|ucb|obergrenze")
 _ERRORS_IN_WORDS = ({"std", "err"}, {"std", "error"}, {"standard", "error"}, {"margin", "error"})
 _SHARES_IN_WORDS = ({"coefficient", "variation"}, {"relative", "error"})
 _OF_SURVEY = re.compile(r"[BCS]\d{5}[A-Z]*_(C\d\d_)?\d{3}E")
+
+#: Words in names of columns of units, and units of several persons: by a word, a number, or a power
+#: of ten in a column of multipliers.
+_UNITS = re.compile(r"units?|uom|mult|multiplier|einheit|enhed|enhet|eenheid|unité|yksikkö|measure")
+_THOUSANDS = re.compile(
+    r"(in |x ?)?(ths|thousands?|thous|tsd|tausend|milliers|miles|tusen|tusind|hundreds?|millions?|"
+    r"mio|mn|100|1[,. ']?000|1[,. ']?000[,. ']?000)\b.*"
+)
+_MULTIPLIERS, _POWERS = re.compile(r"mult|multiplier"), re.compile(r"[2-6](\.0)?")
 
 #: Fewest rows of which one says so; how much the logarithms of the two are correlated at least; and
 #: persons that a count states for each of the sample, at least.
@@ -92,6 +101,27 @@ def cautions_of_grossed(
         "up from a sample to a population. The answer is for as many people as are stated, and "
         "those of the sample leak more: pass the counts of the people of the sample."
     ]
+
+
+def cautions_of_units(
+    name: Any, others: Sequence[Any], column: Callable[[Any], Sequence[Factor]]
+) -> list[str]:
+    """A caution where a column of units has one value, thousands; the arguments are as above."""
+    for other in others:
+        if not _has(other, _UNITS):
+            continue
+        for factor in column(other):
+            shown = np.unique(factor.codes)
+            value = factor.value(int(shown[0])) if shown.size == 1 and shown[0] >= 0 else None
+            text = str(value).strip().lower().replace("_", " ")
+            is_power = _has(other, _MULTIPLIERS) and _POWERS.fullmatch(text)
+            if is_power or _THOUSANDS.fullmatch(text):
+                return [
+                    f"Column {other!r} has the value {value!r} in all rows: column {name!r} seems "
+                    "to count thousands of persons, or hundreds or millions. The report takes each "
+                    "for one person, and the leakage of so few is too high. Pass counts of persons."
+                ]
+    return []
 
 
 def _has(name: Any, words: re.Pattern[str], several: Sequence[set[str]] = ()) -> bool:

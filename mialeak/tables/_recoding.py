@@ -34,6 +34,8 @@ _NEAR = 1e-9
 _OTHER, _DROPPED = "other", "*"
 #: What a band, or the code of an end, has beside a number.
 _END = re.compile(r"[-+,]|up to ")
+#: An open class at the top, and a decimal comma.
+_TOP, _COMMA = re.compile(r"(\d+)\s*\+"), re.compile(r"-?\d+,\d+")
 #: What a recode table is called in JSON, and the columns of one in CSV.
 _SCHEMA, _HEADER = "mialeak.recode/1", ("column", "value", "code")
 
@@ -229,7 +231,7 @@ def _number(value: Any, column: Any) -> float:
         number = math.nan
     if not math.isfinite(number):
         rule = f"hold numbers in column {column!r} for bands, top and bottom codes"
-        invalid("recode", rule, value=value, remedy="Group its rare values: {'rare': 100}")
+        invalid("recode", rule, value=value, remedy=_remedy(str(value).strip()))
     return number
 
 
@@ -249,6 +251,15 @@ def _text(value: Any) -> str:
     """A value as text: a whole number without decimals, as which a table beside it may have it."""
     is_whole = isinstance(value, float) and value.is_integer() and abs(value) < MAX_COUNT
     return str(int(value)) if is_whole else str(value)
+
+
+def _remedy(text: str) -> str:
+    """What an error proposes for a value that is no number."""
+    if top := _TOP.fullmatch(text):
+        return f"Write {top[1]} in its place, and make {top[1]} the top code"
+    if _COMMA.fullmatch(text):
+        return f"Write it with a decimal point, {text.replace(',', '.')}"
+    return "Group its rare values, in place of bands"
 
 
 def _band(number: float, rules: Mapping[str, Any]) -> str | float:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping
+from functools import partial
 from typing import Any, NoReturn
 
 import numpy as np
@@ -16,7 +17,7 @@ from mialeak.tables._cautions import is_share
 from mialeak.tables._cells import Cells, codes_of, count_cells, keep_rows_of_levels, summed
 from mialeak.tables._counts import NEARLY_ALL, as_cell_counts
 from mialeak.tables._crosstabs import check_index, check_rows_are_persons
-from mialeak.tables._grossed import cautions_of_grossed
+from mialeak.tables._grossed import cautions_of_grossed, cautions_of_units
 from mialeak.tables._margin_cells import as_margins
 from mialeak.tables._row_cautions import cautions_of_omitted_counts
 from mialeak.tables._sources import Source, repeated_cells
@@ -118,9 +119,9 @@ def read_rows(
     options = {"total": total, "suppressed": suppressed}
     persons, empty, notes = counts_of_rows(frame, counts, given, factors, missing, **options)
     others = [name for name in names_of(frame) if name != counts]
-    notes += cautions_of_grossed(
-        counts, persons, others, lambda name: factor_if_plain(frame, name, missing)
-    )
+    column = partial(factor_if_plain, frame, missing=missing)
+    notes += cautions_of_grossed(counts, persons, others, column)
+    notes += cautions_of_units(counts, others, column)
     return factors, persons, empty, notes
 
 
