@@ -225,3 +225,15 @@ def test_equal_scores_of_a_coarse_attack_are_taken(leak, kind):
         member = rng.random(size) < 0.5
         cautions = one_run_audit(kind(rng.laplace(leak * member)), member).document().cautions
         assert not [each for each in cautions if "occur several times" in each]
+
+
+@pytest.mark.parametrize("scores", ["one", "minus the other"])
+def test_twins_in_two_blocks_share_a_coin(scores):
+    """One twin of each pair is in; of 38 flags or fewer the same may be chance."""
+    rng = np.random.default_rng(21)
+    coins, gaps = rng.integers(0, 2, 100), rng.normal(size=100)
+    values = np.r_[gaps, -gaps if scores == "minus the other" else rng.normal(size=100)]
+    with pytest.raises(ValueError, match=r"the last 100 of 200 flags are the first 100, members"):
+        one_run_audit(values, np.r_[coins, 1 - coins])
+    one_run_audit(values, np.r_[coins, coins[::-1]])
+    one_run_audit(values[:38], np.r_[coins[:19], 1 - coins[:19]])

@@ -48,6 +48,10 @@ TAKES_A_LAW = [
         ([math.inf, 0.5], r"between 0 and 1; got p\[0\] = inf"),
         ([3.0, 1.0], r"between 0 and 1; got p\[0\] = 3\.0\. (Pass|Divide)"),
         ([0.5, 0.4], r"p must sum to 1 within 1e-9; the sum is 0\.9\. (Pass|Divide)"),
+        (
+            [0.12, 0.3, 0.05],
+            r"of cells, of which a row is in one\. Of allele freq.*mean_tr",
+        ),
         ([0.0, 0.0], r"p must sum to 1 within 1e-9; the sum is 0\.0"),
         ([], r"p must hold at least one atom"),
         ([[0.5, 0.5]], r"p must have 1 dimension; its shape is \(1, 2\)"),

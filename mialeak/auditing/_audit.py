@@ -155,7 +155,7 @@ class AuditResult(Report):
     claimed_epsilon: float | None = None
     kind: Kind = "bound"
     _cautions: list[str] = field(default_factory=list, repr=False, kw_only=True)
-    _is_higher: bool = field(default=True, repr=False, kw_only=True)
+    _is_higher: bool = field(default=True, repr=False, compare=False, kw_only=True)
     _order: Order = field(repr=False, kw_only=True)
     _evidence: Evidence = field(repr=False, kw_only=True)
 

@@ -120,7 +120,7 @@ class OneRunResult(Report):
     kind: Kind = "bound"
     _members: int = field(repr=False, kw_only=True)
     _cautions: list[str] = field(default_factory=list, repr=False, kw_only=True)
-    _is_higher: bool = field(default=True, repr=False, kw_only=True)
+    _is_higher: bool = field(default=True, repr=False, compare=False, kw_only=True)
     _choices: Choices = field(repr=False, compare=False, kw_only=True)
     _right: list[int] = field(repr=False, compare=False, kw_only=True)
 

@@ -48,6 +48,7 @@ from mialeak.discrete._populations import (
 from mialeak.discrete._series import WholeWindow, Window
 from mialeak.discrete._sums import (
     DIVIDE,
+    NO_CELLS,
     Piece,
     as_block,
     as_sizes,
@@ -77,7 +78,7 @@ __all__ = [
 #: For gamma other than 1, leakages below this are indistinguishable from 0: their terms underflow.
 _LEAST = 1e-290
 
-_NORMALIZE = "Pass normalize=True to divide p by its sum"
+_NORMALIZE = f"Pass normalize=True to divide p, counts of cells, by its sum. {NO_CELLS}"
 
 
 class Law(Population):

@@ -28,6 +28,7 @@ from mialeak._kernels import binomial
 
 __all__ = [
     "DIVIDE",
+    "NO_CELLS",
     "Piece",
     "as_block",
     "as_sizes",
@@ -44,8 +45,12 @@ __all__ = [
 
 Piece: TypeAlias = tuple[int, npt.NDArray[Any]]
 
-#: What to do about probabilities that do not sum to 1.
-DIVIDE = "Divide p by its sum"
+#: What other numbers between 0 and 1 are not, and what to do about p that does not sum to 1.
+NO_CELLS = (
+    "p are probabilities of cells, of which a row is in one. Of allele frequencies, or shares of "
+    "several answers, mialeak.mean_tradeoff computes the leakage"
+)
+DIVIDE = f"Divide p by its sum, if it has counts of cells. {NO_CELLS}"
 
 #: A block is added up in so many lanes, and these exactly: the same bits on every machine, and an
 #: error below eps.

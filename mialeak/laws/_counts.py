@@ -115,7 +115,8 @@ class Bernoulli(_Probability):
     Parameters
     ----------
     p : array_like, shape (d,)
-        Probability of a one in each coordinate.
+        Probability of a one in each coordinate.  Marks of the carriers of alleles with the
+        frequencies p have the law ``Presence(p)``: their probability is p (2 - p).
 
     Attributes
     ----------

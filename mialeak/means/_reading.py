@@ -102,9 +102,7 @@ def release_of(
     notes = list(getattr(table, "notes", ()))
     if argument == "table":
         unpublished = unpublished_columns(table, factors, missing.size)
-        cautions += _of_rows(table, unpublished, factors, places)
-        if not any("Each row is taken for" in each for each in cautions):
-            cautions += cautions_of_named_groups({**factors, **unpublished})
+        cautions += _of_rows(table, unpublished, factors, places, cautions)
         notes += weight_notes(unpublished)
     del factors, levels
     published: list[Column] = []
@@ -148,14 +146,21 @@ def _of_rows(
     unpublished: Mapping[Any, Factor],
     factors: Mapping[Any, Factor],
     places: npt.NDArray[np.intp],
+    cautions: Sequence[str],
 ) -> list[str]:
-    """Cautions by columns that are not published and by the index: rows that are no persons."""
-    return [
+    """Cautions by columns that are not published and by the index: rows that are no persons.
+
+    `cautions` are those by the columns that are published.
+    """
+    more = [
         *person_cautions(unpublished, factors, places),
         *weight_cautions(factors),
         *cautions_of_cells(unpublished, factors, places),
         *cautions_of_genes({**unpublished, **names_of_rows(table)}),
     ]
+    if not any("Each row is taken for" in each for each in (*cautions, *more)):
+        more += cautions_of_named_groups({**factors, **unpublished})
+    return more
 
 
 @dataclass(frozen=True)
