@@ -50,10 +50,9 @@ __all__ = [
     "one_run_p_value",
 ]
 
-#: The epsilon that each default choice can prove, if all its guesses are right.
-_REACH = 2.0
-#: By how much at most the share of the error grows from one default choice to the next.
-_GROWTH = 1.25
+#: The epsilon that each default choice can prove, if all its guesses are right; by how much at most
+#: the share of the error grows from one default choice to the next.
+_REACH, _GROWTH = 2.0, 1.25
 #: Of the means in the term with delta, so many are looked at before more are.
 _FIRST = 256
 _TOLERANCE, _MARGIN = 1e-10, 1e-9
