@@ -42,8 +42,8 @@ _THOUSANDS = re.compile(
 )
 _MULTIPLIERS, _POWERS = re.compile(r"mult|multiplier"), re.compile(r"[2-6](\.0)?")
 
-#: Fewest rows of which one states it; how much the logarithms of the two are correlated at least; and
-#: persons that a count states for each of the sample, at least.
+#: Fewest rows of which one states it; least correlation of the logarithms of the two; and persons
+#: that a count states for each of the sample, at least.
 _FEWEST, _LINKED, _TIMES = 4, 0.5, 2.0
 #: The same by an error: the variance of a count is this multiple of it.  That of a count of cases,
 #: by Poisson's law, is the count itself, and that of a cluster sample is a few times as large.
