@@ -176,11 +176,11 @@ def _of_parts_of_names(names: Mapping[Any, Factor], published: Mapping[Any, Fact
         for pattern in _PARTS:
             if not all(map(pattern.fullmatch, words[:_FIRST])):
                 continue
-            found = [part for part in map(pattern.fullmatch, words) if part]
-            parts = {part["part"] for part in found}
-            stems, codes = np.unique([part["stem"] for part in found], return_inverse=True)
+            matches = [part for part in map(pattern.fullmatch, words) if part]
+            parts = {part["part"] for part in matches}
+            stems, codes = np.unique([part["stem"] for part in matches], return_inverse=True)
             is_short = _FEWEST <= stems.size < rows and len(parts) <= _ROWS_OF_ALIKE
-            if len(found) < rows or not is_short:
+            if len(matches) < rows or not is_short:
                 continue
             alike = [k for k, ranks in measures.items() if _are_alike(ranks, codes, None)]
             if len(alike) >= max(_FEWEST_ALIKE, len(measures) / 2):

@@ -42,7 +42,7 @@ _THOUSANDS = re.compile(
 )
 _MULTIPLIERS, _POWERS = re.compile(r"mult|multiplier"), re.compile(r"[2-6](\.0)?")
 
-#: Fewest rows of which one says so; how much the logarithms of the two are correlated at least; and
+#: Fewest rows that are looked at; how much the logarithms of the two are correlated at least; and
 #: persons that a count states for each of the sample, at least.
 _FEWEST, _LINKED, _TIMES = 4, 0.5, 2.0
 #: The same by an error: the variance of a count is this multiple of it.  That of a count of cases,
@@ -154,8 +154,8 @@ def _is_size(values: FloatArray | None, counts: FloatArray) -> bool:
     """Whether they are whole numbers of persons, of each of which the counts have several."""
     if values is None or (values % 1.0).any() or (values > counts).any():
         return False
-    many = np.median(counts / np.maximum(values, 1.0)) >= _TIMES
-    return bool(many) and _slope(values, counts)[1] > _LINKED
+    ratio = np.median(counts / np.maximum(values, 1.0))
+    return bool(ratio >= _TIMES) and _slope(values, counts)[1] > _LINKED
 
 
 def _is_cv(values: FloatArray | None, counts: FloatArray) -> bool:
