@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -30,13 +30,15 @@ class InRegister(NamedTuple):
         step = -(-len(table.columns) // _MOST)
         looked_at = table.columns[::step]
         other = []
+        rows: npt.NDArray[Any]
+        people: npt.NDArray[Any]
         for column in looked_at:
             known = beside[column.name]
             if column.factor is None:
-                people = self.release.numbers[:, known.place]
-                ends = np.unique(np.quantile(people, np.arange(1, _CLASSES) / _CLASSES))
+                numbers = self.release.numbers[:, known.place]
+                ends = np.unique(np.quantile(numbers, np.arange(1, _CLASSES) / _CLASSES))
                 rows = np.searchsorted(ends, table.numbers[:, column.place])
-                people = np.searchsorted(ends, people)
+                people = np.searchsorted(ends, numbers)
             else:
                 assert known.factor is not None
                 people, rows = known.factor.codes, known.factor.codes[self.places]
