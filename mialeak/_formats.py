@@ -25,7 +25,7 @@ _FEWEST, _MOST = 3, 10_000
 
 def cautions_of_formats(factors: Mapping[Any, Factor]) -> list[str]:
     """A caution for columns that write the same numbers, or dates, in two ways."""
-    met = [name for name, factor in factors.items() if _in_two_ways(factor)]
+    met = [name for name, factor in factors.items() if _is_written_twice(factor)]
     if not met:
         return []
     return [
@@ -35,7 +35,7 @@ def cautions_of_formats(factors: Mapping[Any, Factor]) -> list[str]:
     ]
 
 
-def _in_two_ways(factor: Factor) -> bool:
+def _is_written_twice(factor: Factor) -> bool:
     levels = factor.levels
     if isinstance(levels, range) or (isinstance(levels, np.ndarray) and levels.dtype.kind != "O"):
         return False

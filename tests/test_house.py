@@ -121,6 +121,7 @@ CLEAN = [
     "_columns",
     "_counts",
     "_files",
+    "_formats",
     "_labels",
     "_lines",
     "_markers",

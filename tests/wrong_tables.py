@@ -107,7 +107,7 @@ TABLES = [
     Shell(
         "a dot, as SAS writes it",
         "table t.csv",
-        ["'.' is counted", "in 10 rows of column 'hours'", "--missing ."],
+        ["'.' is counted", "in 10 rows of column 'hours'", "--missing '.'"],
         {"t.csv": csv(["age", "hours"], AGES, with_marker(HOURS, "."))},
         cautioned=True,
     ),

@@ -371,15 +371,6 @@ def refuse_repeated_coins(flags: npt.NDArray[np.int64]) -> None:
     So are those of which the second half is the first, members and others exchanged.
     """
     size, period = flags.size, _period(flags)
-    half = size // 2
-    is_exchanged = size % 2 == 0 and np.array_equal(flags[half:], 1 - flags[:half])
-    if is_exchanged and half * np.log(2.0) >= -np.log(_CHANCE):
-        rule = (
-            f"come of coins of their own; the last {half} of {size} flags are the first {half}, "
-            "members and others exchanged, as where one coin decides which of two is in"
-        )
-        remedy = "Keep one row of each pair, chosen before flags and scores are seen"
-        invalid("member", rule, remedy=remedy)
     blocks = flags.size // int(np.gcd.reduce(np.flatnonzero(np.diff(flags, append=2)) + 1))
     free = min(period, blocks)
     if np.log(2.0 * size) - (size - free) * np.log(2.0) <= np.log(_CHANCE):
@@ -388,6 +379,15 @@ def refuse_repeated_coins(flags: npt.NDArray[np.int64]) -> None:
             "score for each augmentation or run"
         )
         remedy = "Scores of one canary share its coin: pass one score a canary, such as their mean"
+        invalid("member", rule, remedy=remedy)
+    half = size // 2
+    is_exchanged = size % 2 == 0 and np.array_equal(flags[half:], 1 - flags[:half])
+    if is_exchanged and half * np.log(2.0) >= -np.log(_CHANCE):
+        rule = (
+            f"come of coins of their own; the last {half} of {size} flags are the first {half}, "
+            "members and others exchanged, as where one coin decides which of two is in"
+        )
+        remedy = "Keep one row of each pair, chosen before flags and scores are seen"
         invalid("member", rule, remedy=remedy)
 
 

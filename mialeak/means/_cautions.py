@@ -178,8 +178,8 @@ def cautions_of(
     cautions += row_cautions(factors, texts, held)
     if not chosen:
         published = [k for k in numbers if len(texts.get(k, ())) < len(factors[k].codes)]
-        known = counts if are_in_proportion([held[name] for name in counts]) else []
-        cautions += _of_company([*known, *letters], published)
+        are_sites = are_in_proportion([held[name] for name in counts])
+        cautions += _of_company([*(counts if are_sites else ()), *letters], published)
     known = {*letters, *foreign}
     for name in texts:
         values, rows = len(texts[name]), len(factors[name].codes)

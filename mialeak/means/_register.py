@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -30,6 +30,8 @@ class InRegister(NamedTuple):
         step = -(-len(table.columns) // _MOST)
         looked_at = table.columns[::step]
         other = []
+        rows: npt.NDArray[Any]
+        people: npt.NDArray[Any]
         for column in looked_at:
             known = beside[column.name]
             if column.factor is None:
