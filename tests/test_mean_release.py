@@ -10,9 +10,13 @@ import pytest
 from hypothesis import given, strategies as st
 
 from mialeak._files.tables import read_table
-from mialeak.means._reading import release_of
+from mialeak.means._reading import Gaps, release_of
 from mialeak.means._release import category_scores
 from mialeak.means._rows import row_leakage_scores
+
+
+#: Rows with a missing value are left out.
+DROP = Gaps(drop=True)
 
 
 def recomputed(matrix, row, *, noise_std, rate, diagonal=False, blocks=()):
@@ -178,7 +182,7 @@ def test_numbers_of_every_container_are_numbers():
         assert kinds(released) == "nncc", type(frame)
         assert np.array_equal(released.numbers[:, 0], [3, 1, 2, 5])
     nullable = pa.table({"i": pa.array([3, None, 2, 5]), "f": [1.0, 2.0, 3.0, 4.0]})
-    released = release_of(nullable, None, drop=True)
+    released = release_of(nullable, None, gaps=DROP)
     assert kinds(released) == "nn"
     assert np.array_equal(released.numbers[:, 0], [3, 2, 5])
     assert released.rows_dropped == 1
@@ -227,11 +231,11 @@ def test_missing_values_are_refused_or_their_rows_dropped():
     frame = {"x": np.array([1.0, np.nan, 2.0, 4.0]), "c": ["a", "b", None, "a"]}
     with pytest.raises(ValueError, match=r"1 in column 'x', 1 in column 'c'\. Pass na='drop' to"):
         release_of(frame, None)
-    released = release_of(frame, None, drop=True)
+    released = release_of(frame, None, gaps=DROP)
     assert np.array_equal(released.places, [0, 3])
     assert released.rows_dropped == 2
     with pytest.raises(ValueError, match="at least one row without a missing value"):
-        release_of({"x": np.array([np.nan, np.nan])}, None, drop=True)
+        release_of({"x": np.array([np.nan, np.nan])}, None, gaps=DROP)
 
 
 def test_an_error_names_three_of_many_columns():
@@ -248,10 +252,10 @@ def test_an_error_names_three_of_many_columns():
     with pytest.raises(
         ValueError, match=r"without a missing value\. Exclude .* miss most: "
     ) as told:
-        release_of(frame, None, drop=True)
+        release_of(frame, None, gaps=DROP)
     assert len(str(told.value)) < 200
     assert (
-        len(release_of(frame, None, exclude=[f"site{4 * j}" for j in range(501)], drop=True).places)
+        len(release_of(frame, None, exclude=[f"site{4 * j}" for j in range(501)], gaps=DROP).places)
         == 1
     )
 
@@ -271,7 +275,7 @@ def test_text_that_is_different_in_every_row_is_not_published(mixed):
     assert [column.name for column in chosen.columns] == ["sample", "age"]
     once = release_of({"sample": ["a", *names[1:79], "a"], **mixed}, None)
     assert once.names == ()
-    flags = release_of({"flag": [True, False, None], "x": [1, 2, 2]}, None, drop=True)
+    flags = release_of({"flag": [True, False, None], "x": [1, 2, 2]}, None, gaps=DROP)
     assert flags.names == ()
     with pytest.raises(
         ValueError, match=r"every row has its own value in 'sample', 'key'\. Choose"
