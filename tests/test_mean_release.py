@@ -14,7 +14,6 @@ from mialeak.means._reading import Gaps, release_of
 from mialeak.means._release import category_scores
 from mialeak.means._rows import row_leakage_scores
 
-
 #: Rows with a missing value are left out.
 DROP = Gaps(drop=True)
 
