@@ -1,4 +1,4 @@
-"""What the names of scores and flags of an audit, and of columns beside them, give away."""
+"""What the names of scores and flags of an audit, and of columns beside them, show of their use."""
 
 from __future__ import annotations
 

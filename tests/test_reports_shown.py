@@ -144,7 +144,7 @@ def test_reports_state_what_they_assume_below_the_answer(reports, name, people, 
     [
         (
             {"counts": "n"},
-            "Column n counts the people in the data, no estimates from a sample, and",
+            "Column n counts the people in the data, each in one row; its numbers are not",
         ),
         ({"person": "n"}, "Rows with the same value of n are those of one person."),
         ({"margins": ["a", "n"]}, "Each row is a different person."),

@@ -1,4 +1,4 @@
-"""Wrong tables of rows: samples of unequal probabilities, rows that are there several times."""
+"""Wrong tables of rows: samples of unequal probabilities, persons with several rows."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ ROWS = [
         Shell(
             f"persons repeated by their weights, in random order, by {columns}",
             f"table t.csv --columns {columns} --max-leakage 1",
-            ["rows equal no other row", "as where a survey weight states how often"],
+            ["rows equal no other row", "as by survey weights or by a merge"],
             repeated(TIMES, MIXED),
             cautioned=True,
         )

@@ -1,4 +1,4 @@
-"""Signs that persons are there several times: too few rows that no other row equals.
+"""Signs that persons have several rows: too few rows that no other row equals.
 
 Rows of different persons are drawn from some law.  A law that has the frequencies of the columns,
 and of as many pairs of columns as a tree connects, is simulated: real rows may have more equal
@@ -10,7 +10,8 @@ persons.
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import combinations
 from typing import Any
 
@@ -23,7 +24,7 @@ from mialeak._labels import is_household_name, is_person_name
 from mialeak.tables._cells import all_differ, codes_of, count_cells
 from mialeak.tables._structure import MOST_COLUMNS
 
-__all__ = ["cautions_of_copies"]
+__all__ = ["cautions_of_copies", "copies_later"]
 
 Codes = tuple[npt.NDArray[Any], int]
 
@@ -36,10 +37,18 @@ _OFTEN_ALONE, _RARELY, _FEWEST_ALONE, _MORE_CELLS = 0.3, 0.4, 50, 1.25
 _CHANGED, _MORE_SHUFFLED = 0.1, 1.05
 
 
-def cautions_of_copies(every: Mapping[Any, Factor]) -> list[str]:
-    """A sentence if next to all rows have an equal one, in all columns or in all but one.
+def copies_later(every: Mapping[Any, Factor]) -> list[Callable[[], list[str]]]:
+    """What simulates, when cautions are asked for: :func:`cautions_of_copies` of the first rows."""
+    if not every:
+        return []
+    first = {name: Factor(each.codes[:_FIRST].copy(), each.levels) for name, each in every.items()}
+    return [partial(cautions_of_copies, first)]
 
-    None if a column names persons, or numbers the rows: others look at these.
+
+def cautions_of_copies(every: Mapping[Any, Factor]) -> list[str]:
+    """A sentence if nearly all rows have an equal one, in all columns or in all but one.
+
+    None if a column names persons, or numbers the rows: other cautions concern these.
     """
     sizes = {name: int(np.count_nonzero(each.rows_of_level)) for name, each in every.items()}
     rows = len(next(iter(every.values())).codes) if every else 0
@@ -52,8 +61,8 @@ def cautions_of_copies(every: Mapping[Any, Factor]) -> list[str]:
     sentence = _alone(several, min(rows, _FIRST))
     if sentence:
         return [
-            f"Only {sentence} Persons seem to be there several times, as where a survey weight "
-            "states how often, or a merge repeats them. Pass each person once."
+            f"Only {sentence} Persons seem to be repeated, as by survey weights or by a merge of "
+            "tables. Pass each person once."
         ]
     first = min(rows, _FIRST_WITHOUT)
     cells = _number_of_cells(several, first)

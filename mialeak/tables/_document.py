@@ -74,10 +74,10 @@ def _people(report: TableReport) -> str:
         return f"Rows with the same value of {column} are those of one person."
     if report.counts is not None:
         return (
-            f"Column {printable(report.counts)} counts the people in the data, no estimates from "
-            "a sample, and nobody is counted in two rows. "
-            "If years, sites or questions repeat people, keep the rows of one of them; if rows are "
-            "sums of others, name the value that marks them: option total."
+            f"Column {printable(report.counts)} counts the people in the data, each in one row; "
+            "its numbers are not estimates from a sample. If years, sites or questions repeat "
+            "people, keep the rows of one of them; if rows are sums of others, name the value that "
+            "marks them: option total."
         )
     who = (
         "Each row is a different person. If persons have several rows: option person. If the rows "

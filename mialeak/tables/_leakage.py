@@ -23,6 +23,7 @@ from mialeak.tables._cautions import (
     cautions_of_uncounted_persons,
 )
 from mialeak.tables._cells import Cells, codes_of, count_cells
+from mialeak.tables._copies import copies_later
 from mialeak.tables._crosstabs import cautions_of_index
 from mialeak.tables._estimate import estimate_max_leakage
 from mialeak.tables._margin_report import margin_report
@@ -38,7 +39,7 @@ from mialeak.tables._register import (
     population_report,
     totals_of,
 )
-from mialeak.tables._report import TableReport
+from mialeak.tables._report import LaterCautions, TableReport
 from mialeak.tables._row_cautions import cautions_of_omitted_counts, cautions_of_rows
 from mialeak.tables._rows import (
     all_columns,
@@ -376,7 +377,7 @@ def table_leakage(
         source=table if isinstance(table, Source) else None,
         cells_empty=counted.n_empty,
         columns_stripped=tuple(k for k, factor in counted.factors.items() if factor.stripped),
-        cautions=tuple(dict.fromkeys([*cautions, *unknown, *dependent])),
+        _stated=tuple(dict.fromkeys([*cautions, *unknown, *dependent])),
         _cell_values=tuple(values.values()),
         _protect=protections,
     )
@@ -452,8 +453,8 @@ def _margins(
     return margin_report(named, codes, joint, counted.values, **options), cautions
 
 
-def _cautions(counted: _Counted, person: Any, counts: Any) -> list[str]:
-    """What the report states first."""
+def _cautions(counted: _Counted, person: Any, counts: Any) -> list[str | LaterCautions]:
+    """What the report states first, and what computes more of it."""
     table, factors, values = counted.table, counted.factors, counted.values
     persons, sizes = counted.persons, counted.cells.counts
     absent = 0 if persons is not None else counted.n_dropped + counted.n_missing
@@ -482,13 +483,12 @@ def _cautions(counted: _Counted, person: Any, counts: Any) -> list[str]:
         in_memory, is_whole = not isinstance(table, Source), factors is counted.unrecoded
         cells = counted.cells if in_memory and is_whole and counted.kept.all() else None
         of_rows = cautions_of_omitted_counts(everything, counted.unrecoded, cells=cells)
-        every = everything if in_memory else {}
-        of_rows = (of_rows or cautions_of_rows(factors, counted.cells, every)) + stacked
+        of_rows = (of_rows or cautions_of_rows(factors, counted.cells)) + stacked
         if not of_rows and in_memory:
             of_rows = cautions_of_melted(everything, 1 * np.ones_like(counted.kept), factors)
         elif not of_rows:
             of_rows = cautions_of_melted(values, sizes, factors)
-        return cautions + of_rows
+        return [*cautions, *of_rows, *copies_later({} if of_rows or not in_memory else everything)]
     every = all_columns(table, counted.unrecoded, counts)
     return [
         *cautions,

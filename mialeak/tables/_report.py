@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
@@ -38,9 +39,11 @@ from mialeak.tables._sampling import Sampling
 from mialeak.tables._secrets import SecretReport
 from mialeak.tables._sources import Source
 
-__all__ = ["CellSize", "RowAtRisk", "SampleSize", "TableReport"]
+__all__ = ["CellSize", "LaterCautions", "RowAtRisk", "SampleSize", "TableReport"]
 
 IntArray = npt.NDArray[np.int64]
+#: Computes cautions that cost more than the report, when they are asked for.
+LaterCautions = Callable[[], list[str]]
 
 #: Smallest sizes of the classes of :attr:`TableReport.cell_sizes`.  Statistical offices suppress
 #: below 3, 5 or 10.
@@ -97,8 +100,6 @@ class TableReport(Report):
         Rows of a table of counts with a count of 0; their cells take no part.
     columns_stripped : tuple
         Columns of a file in which values had spaces around them, which were removed.
-    cautions : tuple of str
-        What was probably misunderstood, with the argument that cures it; stated first.
     source : Source or None
         The table, if its engine counted it or it was counted by blocks: `row_cells` has an entry
         for each cell that came, and `rows` counts persons.  None for a table in memory.
@@ -132,13 +133,19 @@ class TableReport(Report):
     counts: Any
     cells_empty: int
     columns_stripped: tuple[Any, ...]
-    cautions: tuple[str, ...]
+    _stated: tuple[str | LaterCautions, ...] = field(repr=False)
     source: Source | None = field(repr=False)
     _cell_values: tuple[Factor, ...] = field(repr=False)
     kind: Kind = "estimate"
     _protect: Protections = field(default=Protections({}), repr=False)
 
     _title = "What publishing these counts leaks"
+
+    @cached_property
+    def cautions(self) -> tuple[str, ...]:
+        """What was probably misunderstood, with the argument that cures it; stated first."""
+        parts = [[each] if isinstance(each, str) else each() for each in self._stated]
+        return tuple(itertools.chain.from_iterable(parts))
 
     @property
     def plug_in(self) -> float:

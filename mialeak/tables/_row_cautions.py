@@ -14,7 +14,6 @@ from mialeak._columns import Factor
 from mialeak._labels import is_count_name, is_person_name
 from mialeak._samples import LEVEL, long_table, numbers_within, repeated_piece
 from mialeak.tables._cells import Cells, codes_of, count_cells, summed
-from mialeak.tables._copies import cautions_of_copies
 from mialeak.tables._counts import are_counts, count_column, holds_counts, refuse_counted
 from mialeak.tables._structure import MOST_COLUMNS, common_divisor
 
@@ -47,13 +46,8 @@ _FEWEST_BLOCKS, _MORE_BLOCKS, _IN_ORDER, _COMMON = 50, 1.05, 0.1, 0.05
 _FIRST_ROWS = 10_000
 
 
-def cautions_of_rows(
-    factors: Mapping[Any, Factor], cells: Cells, every: Mapping[Any, Factor] | None = None
-) -> list[str]:
-    """A sentence if the rows, passed as persons, are cells, or some are there twice.
-
-    `every` are the columns of the table, those that are left out among them.
-    """
+def cautions_of_rows(factors: Mapping[Any, Factor], cells: Cells) -> list[str]:
+    """A sentence if the rows, passed as persons, are cells, or some are there twice."""
     cell_counts = cells.counts
     # Rows that agree in all columns agree in some of them.
     alone = cell_counts.max() == 1
@@ -70,7 +64,7 @@ def cautions_of_rows(
             f"every row were there {divisor:,} times. Pass each person once."
         )
         return cautions
-    cautions += _of_weights(factors, cells) or cautions_of_copies(every or {})
+    cautions += _of_weights(factors, cells)
     size = repeated_piece(cells.of_row, cell_counts)
     if size:
         cautions.append(
