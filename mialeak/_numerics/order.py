@@ -8,7 +8,7 @@ no evidence.
 
 Where few scores differ from one value, few numbers of scores are likely, and a fixed seed gives
 each of these one order: an order that refutes a true claim would then do so in a large share of the
-data.  Bounds are therefore medians over several orders (`over_orders`).
+data.  A bound is therefore the smallest of several orders (`smallest_bound`).
 """
 
 from __future__ import annotations
@@ -23,14 +23,14 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray, as_scores, invalid
 from mialeak._blocks import as_rng
 
-__all__ = ["IntArray", "Order", "geometric_ranks", "over_orders", "refuse_rates"]
+__all__ = ["IntArray", "Order", "geometric_ranks", "refuse_rates", "smallest_bound"]
 
 IntArray = npt.NDArray[np.int64]
 
 #: So many points that run from (0, 0) to (1, 1) are those of a curve, not scores.
 _POINTS = 8
-#: Orders of equal scores of which a bound is the median; odd, so that the median is one of them.
-_ORDERS = 15
+#: Orders of equal scores of which a bound is the smallest.
+_ORDERS = 5
 
 
 class _Tie(NamedTuple):
@@ -133,17 +133,15 @@ class Order:
         return tie
 
 
-def over_orders(order: Order, bound: Callable[[Order], float]) -> float:
-    """The median of a lower bound over orders of the equal scores; one order if no count needs it.
+def smallest_bound(order: Order, bound: Callable[[Order], float]) -> float:
+    """The smallest of a lower bound over orders of the equal scores; one if no count needs it.
 
-    The median exceeds the true parameter only if most orders refute the true claim.  With orders
-    at random, that has at most twice the probability with which one of them does (Markov).
+    The first order, drawn at random, gives a valid bound, and the smallest is not above it.
     """
     first = bound(order)
     if not order.has_used_ties:
         return first
-    others = [bound(order.reordered(shuffle)) for shuffle in range(1, _ORDERS)]
-    return float(np.median([first, *others]))
+    return min(first, *(bound(order.reordered(shuffle)) for shuffle in range(1, _ORDERS)))
 
 
 def geometric_ranks(size: int, ratio: float) -> IntArray:

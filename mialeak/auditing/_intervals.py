@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import betainc, betaincc, betainccinv, betaincinv, rel_entr
 
 from mialeak._arrays import FloatArray
-from mialeak._numerics.order import IntArray, Order, geometric_ranks, over_orders
+from mialeak._numerics.order import IntArray, Order, geometric_ranks, smallest_bound
 from mialeak._numerics.rank_tests import ADVANTAGE, Pairs
 from mialeak._results import Kind, Result
 
@@ -179,7 +179,7 @@ def advantage_interval(order: Order, confidence: float) -> Interval:
     gap = (inside.size - np.arange(inside.size)) / inside.size - false / outside.size
     value = max(float(gap.max()), 0.0)
     tail = 0.5 * (1.0 - confidence)
-    low = over_orders(order, lambda one: Pairs.of(one, tail).bound(ADVANTAGE, 1.0))
+    low = smallest_bound(order, lambda one: Pairs.of(one, tail).bound(ADVANTAGE, 1.0))
     above = np.sqrt(0.5 * np.log(2.0 / tail)) * (inside.size**-0.5 + outside.size**-0.5)
     return Interval(value, min(low, value), min(value + float(above), 1.0), confidence)
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mialeak._arrays import FloatArray, as_float, as_scores, as_share
-from mialeak._numerics.order import Order, over_orders
+from mialeak._numerics.order import Order, smallest_bound
 from mialeak._numerics.rank_tests import Curves, Pairs
 from mialeak._results import Kind, Result
 from mialeak.guarantees._guarantees import positive
@@ -108,7 +108,7 @@ def overfitting_security_bound(
             pairs.tail(False).bound(_excess_mirrored(gamma), 1.0),
         )
 
-    proved = over_orders(order, bound)
+    proved = smallest_bound(order, bound)
     threshold, measured = _best_threshold(np.sort(inside), np.sort(outside), gamma)
     factor = max(1.0, 1.0 / gamma)
     upper = min(factor * (1.0 - proved), 1.0)
