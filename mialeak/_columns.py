@@ -15,7 +15,7 @@ import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from os import PathLike
 from typing import Any
 
@@ -23,12 +23,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import invalid
-from mialeak._fields import is_one_of, reads_as_number
+from mialeak._fields import as_markers, is_one_of, reads_as_number
 
 __all__ = [
     "Factor",
     "FactorBuilder",
-    "as_markers",
     "choose_columns",
     "each_factor",
     "factor_from_arrow",
@@ -45,13 +44,10 @@ IntArray = npt.NDArray[np.integer[Any]]
 #: ``value - min`` as its code; sorting it would cost more than the empty codes do.
 _SPAN_PER_ROW = 2
 _SPAN_FLOOR = 2**16
-
-#: Rows turned into Python objects at a time.
-_BLOCK = 2**16
-
+#: Rows turned into Python objects at a time, and levels of a column of Arrow that all are.
+_BLOCK, _FEW_LEVELS = 2**16, 2**12
 #: Classes whose objects mark a missing value, by name: pandas need not be imported to know them.
 _MISSING_TYPES = frozenset({"NoneType", "NAType", "NaTType"})
-
 #: Column names listed in an error when none is like the one asked for.
 _SHOWN = 8
 
@@ -186,17 +182,24 @@ def _from_integers(array: npt.NDArray[Any]) -> Factor:
     low, high = int(array.min()), int(array.max())
     if high - low < max(_SPAN_FLOOR, _SPAN_PER_ROW * array.size):
         if array.dtype == np.int64:
-            return Factor(array - low, range(low, high + 1))
+            return _complete(array - low, range(low, high + 1))
         # The difference fits, whatever the dtype: computed modulo 2**64 it is the true one.
         codes = (array.astype(np.uint64) - np.uint64(low % 2**64)).view(np.int64)
-        return Factor(codes, range(low, high + 1))
+        return _complete(codes, range(low, high + 1))
     return _from_sortable(array, None)
+
+
+def _complete(codes: IntArray, levels: Any) -> Factor:
+    """The factor of a column without a missing value, which need not be looked for again."""
+    factor = Factor(codes, levels)
+    vars(factor)["n_missing"] = 0  # where cached_property looks first
+    return factor
 
 
 def _from_sortable(array: npt.NDArray[Any], missing: npt.NDArray[np.bool_] | None) -> Factor:
     if missing is None or not missing.any():
         levels, codes = np.unique(array, return_inverse=True)
-        return Factor(codes, levels)
+        return _complete(codes, levels)
     codes = np.full(array.shape, -1, np.int64)
     levels, codes[~missing] = np.unique(array[~missing], return_inverse=True)
     return Factor(codes, levels)
@@ -285,7 +288,8 @@ def factor_from_arrow(array: Any, name: Any) -> Factor:
     levels = array.dictionary
     if pa.types.is_timestamp(levels.type) and levels.type.unit == "ns":
         levels = levels.cast(pa.string())
-    return Factor(_codes(array.indices), levels)
+    few = len(levels) <= _FEW_LEVELS  # plain values are read faster, and take more memory
+    return Factor(_codes(array.indices), levels.to_pylist() if few else levels)
 
 
 def _codes(indices: Any) -> npt.NDArray[np.int32]:
@@ -301,15 +305,6 @@ def numeric_levels(factor: Factor) -> npt.NDArray[Any] | None:
     if isinstance(factor.levels, np.ndarray) and factor.levels.dtype.kind in "iuf":
         return factor.levels
     return None
-
-
-def as_markers(missing: Any) -> list[str]:
-    """The values that mark a missing one, as text: one, or a sequence of them."""
-    if isinstance(missing, (str, int, float)):
-        missing = [missing]
-    if not isinstance(missing, Iterable):
-        invalid("missing", "be a value or a sequence of values", value=missing, error=TypeError)
-    return [str(marker).strip() for marker in missing]
 
 
 def without_markers(factor: Factor, markers: Sequence[str], column: Any) -> Factor:
@@ -399,16 +394,21 @@ def _native_columns(frame: Any, argument: str) -> tuple[list[Any], Any]:
         ) from error
     try:
         table = nw.from_native(frame, eager_only=True)
-        names, column, plain = list(table.columns), table.get_column, set()
-        if nw.dependencies.is_pandas_dataframe(frame):  # numbers are the same without Arrow
-            kinds = zip(names, frame.dtypes, strict=True)
-            plain = {k for k, kind in kinds if isinstance(kind, np.dtype) and kind.kind in "iuf"}
-        return names, lambda name: frame[name].to_numpy() if name in plain else column(name)
+        names, column = list(table.columns), table.get_column
+        is_pandas = nw.dependencies.is_pandas_dataframe(frame)
+        return names, partial(_of_pandas, frame, column) if is_pandas else column
     except TypeError:
         rule = f"be a pandas, polars or pyarrow table or a dict, not a {type(frame).__name__}"
         invalid(argument, rule, remedy=_as_table(frame), error=TypeError)
     except ValueError as error:  # narwhals' DuplicateError
         invalid(argument, f"have no two columns of one name ({' '.join(str(error).split())})")
+
+
+def _of_pandas(frame: Any, column: Any, name: Any) -> Any:
+    """The same; numbers as an array, which is what they are by way of Arrow too."""
+    kind = frame[name].dtype
+    plain = isinstance(kind, np.dtype) and kind.kind in "iuf"
+    return frame[name].to_numpy() if plain else column(name)
 
 
 def _factor_of_native(column: Any, name: Any) -> Factor:

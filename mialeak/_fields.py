@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -12,7 +12,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mialeak._arrays import invalid
+
 __all__ = [
+    "as_markers",
     "as_numbers",
     "is_number",
     "is_one_of",
@@ -88,3 +91,12 @@ def suppressed_range(text: str) -> tuple[int, int | None]:
         return 0, None
     is_below = ("<" in text and "=" not in text) or "than" in text
     return (0 if len(limits) == 1 else min(limits)), max(limits) - is_below
+
+
+def as_markers(missing: Any) -> list[str]:
+    """The values that mark a missing one, as text: one, or a sequence of them."""
+    if isinstance(missing, (str, int, float)):
+        missing = [missing]
+    if not isinstance(missing, Iterable):
+        invalid("missing", "be a value or a sequence of values", value=missing, error=TypeError)
+    return [str(marker).strip() for marker in missing]

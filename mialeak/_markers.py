@@ -237,8 +237,9 @@ def _spelt_twice(factor: Factor) -> tuple[int, ...]:
     for code, value in values.items():
         if not isinstance(value, str):
             continue
-        value = "".join(each for each in value if unicodedata.category(each) != "Cf")
-        value = value.translate(_ALIKE)
+        if not value.isascii():
+            value = "".join(each for each in value if unicodedata.category(each) != "Cf")
+            value = value.translate(_ALIKE)
         note = _FOOTNOTE.fullmatch(value.strip())
         value = note[1] if note and note[1] in bare else value
         word = _SEPARATOR.sub(" ", unicodedata.normalize("NFKC", value)).casefold()

@@ -205,8 +205,7 @@ def false_share(sizes, curve, bound, true):
     for i, j in np.ndindex(inside.shape[0], outside.shape[0]):
         if i * sizes[1] > j * sizes[0]:  # other outcomes prove nothing
             worlds = (
-                np.repeat([-1.0, 1.0], [size - k, k])
-                for size, k in zip(sizes, (i, j), strict=True)
+                np.repeat([-1.0, 1.0], [size - k, k]) for size, k in zip(sizes, (i, j), strict=True)
             )
             order = Order.of(*worlds, higher_is_member=True, rng=0)
             total += inside[i] * outside[j] * (bound(order) > true)

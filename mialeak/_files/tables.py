@@ -18,12 +18,12 @@ from typing import Any
 
 from mialeak._columns import (
     Factor,
-    as_markers,
     choose_columns,
     factor_from_arrow,
     factor_from_values,
     without_markers,
 )
+from mialeak._fields import as_markers
 from mialeak._files.arrays import array_columns, load_arrays
 from mialeak._files.arrow import (
     arrow_batches,

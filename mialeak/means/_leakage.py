@@ -16,7 +16,7 @@ from mialeak._arrays import (
     sampled_rows,
     unsupported,
 )
-from mialeak._columns import as_markers
+from mialeak._fields import as_markers
 from mialeak._files.genotypes import GenotypeTable
 from mialeak.means._groups import GroupedMeanReport, report_by_group
 from mialeak.means._panel import ReferencePanel, is_panel, reference_panel

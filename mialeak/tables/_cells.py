@@ -109,8 +109,10 @@ def _numbers(present: npt.NDArray[np.bool_]) -> tuple[IntArray, IntArray]:
     return number, places
 
 
-def summed(of_cell: npt.NDArray[Any], counts: IntArray, cells: int) -> IntArray:
-    """The sum of `counts` in each of so many cells."""
+def summed(of_cell: npt.NDArray[Any], counts: IntArray | None, cells: int) -> IntArray:
+    """The sum of `counts` in each of so many cells; for None the number of rows."""
+    if counts is None:
+        return np.bincount(of_cell, minlength=cells)
     sums = np.zeros(cells, np.int64)
     np.add.at(sums, of_cell, counts)
     return sums

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import invalid, listed
-from mialeak._columns import Factor, factor_if_plain
+from mialeak._columns import Factor, factor_if_plain, numeric_levels
 from mialeak._fields import is_number
 from mialeak._labels import (
     WORDS_OF_SEXES,
@@ -157,18 +157,20 @@ def _has_several_rows(index: Any, factors: Mapping[Any, Factor]) -> bool:
 
 def may_be_crosstab(factors: Mapping[Any, Factor], named: bool = False) -> bool:
     """Whether all columns hold whole numbers; without a `named` index large ones, of few rows."""
-    if not factors or not all(holds_counts(each, strict=True) for each in factors.values()):
+    rows = len(next(iter(factors.values())).codes) if factors else 0
+    if not (named and factors) and not (1 < rows <= _MOST_LABELS and len(factors) > 1):
         return False
-    return named or (
-        1 < len(next(iter(factors.values())).codes) <= _MOST_LABELS
-        and len(factors) > 1
-        and max(map(_largest, factors.values())) >= _LEAST_COUNT
-    )
+    if not all(holds_counts(each, strict=True) for each in factors.values()):
+        return False
+    return named or any(_largest(each) >= _LEAST_COUNT for each in factors.values())
 
 
 def _largest(factor: Factor) -> int:
     """The largest of numbers of which some may not be published."""
-    shown = np.flatnonzero(factor.rows_of_level).tolist()
+    numbers, present = numeric_levels(factor), factor.rows_of_level > 0
+    if numbers is not None:
+        return int(numbers[present].max())
+    shown = np.flatnonzero(present).tolist()
     return max(whole_count(factor.value(code)) or 0 for code in shown)
 
 

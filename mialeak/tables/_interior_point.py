@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 
 import numpy as np
+from scipy.linalg.lapack import dgesv  # of few unknowns in a tenth of the time of NumPy's solve
 
 from mialeak._arrays import FloatArray
 
@@ -82,7 +83,7 @@ def cheapest_majorant(
         newton = (margin / sd) * square + (mean.T * ratio) @ mean
         newton.ravel()[:: r + 1] += _RIDGE + _ROUNDING * newton.trace()
         central = (_CENTERING * gap / m) / slack
-        step = np.linalg.solve(newton, central @ mean - gradient)
+        step = dgesv(newton, central @ mean - gradient)[2]
         slack_step = mean @ step
         dual_step = central - dual - ratio * slack_step
         share = step_length(slack, slack_step, _FRACTION_TO_BOUNDARY)

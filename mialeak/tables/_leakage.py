@@ -485,7 +485,7 @@ def _cautions(counted: _Counted, person: Any, counts: Any) -> list[str | LaterCa
         of_rows = cautions_of_omitted_counts(everything, counted.unrecoded, cells=cells)
         of_rows = (of_rows or cautions_of_rows(factors, counted.cells)) + stacked
         if not of_rows and in_memory:
-            of_rows = cautions_of_melted(everything, 1 * np.ones_like(counted.kept), factors)
+            of_rows = cautions_of_melted(everything, None, factors)
         elif not of_rows:
             of_rows = cautions_of_melted(values, sizes, factors)
         return [*cautions, *of_rows, *copies_later({} if of_rows or not in_memory else everything)]

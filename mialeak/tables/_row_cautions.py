@@ -80,10 +80,11 @@ def _of_weights(factors: Mapping[Any, Factor], cells: Cells) -> list[str]:
     The blocks of equal rows are more than the different rows, and in no order of a column: a table
     of counts with one row a person has one block for each, and sorted persons agree in a column.
     """
-    begin = np.flatnonzero(np.append(True, np.diff(cells.of_row) != 0))
-    blocks, rows = begin.size, cells.of_row.size
+    differs = cells.of_row[1:] != cells.of_row[:-1]
+    blocks, rows = 1 + int(np.count_nonzero(differs)), cells.of_row.size
     if not max(_FEWEST_BLOCKS, _MORE_BLOCKS * cells.counts.size) <= blocks <= rows / 2:
         return []
+    begin = np.flatnonzero(np.append(True, differs))
     if float(np.square(np.bincount(cells.of_row[begin]) / blocks).sum()) > _COMMON:
         return []
     for factor in factors.values():

@@ -21,11 +21,11 @@ import numpy.typing as npt
 from mialeak._arrays import invalid
 from mialeak._columns import (
     Factor,
-    as_markers,
     each_factor,
     factor_from_arrow,
     without_markers,
 )
+from mialeak._fields import as_markers
 from mialeak._files.tables import LargeTable, read_table
 from mialeak.tables._cells import codes_of, count_cells, summed
 

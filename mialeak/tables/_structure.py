@@ -162,17 +162,19 @@ def _of_margins(
 
 
 def cautions_of_melted(
-    categories: Mapping[Any, Factor], counts: IntArray, chosen: Container[Any]
+    categories: Mapping[Any, Factor], counts: IntArray | None, chosen: Container[Any]
 ) -> list[str]:
     """A sentence if each person seems to have a row for each value of a column, as of a question.
 
     Then all values have as many rows, and as many in each cell of the other columns but that of
     the answers; and some of these have answers of their own, or the column the name of one that
-    lists variables.  `categories` and `counts` are those of cells, or of rows.
+    lists variables.  `categories` and `counts` are those of cells, or of rows, without counts.
     """
     codes = {name: codes_of(factor) for name, factor in categories.items()}
     for name, (levels, size) in codes.items() if len(codes) <= MOST_COLUMNS else ():
-        sums = summed(levels, counts, size)
+        factor = categories[name]
+        whole = counts is None and not factor.n_missing
+        sums = factor.rows_of_level if whole else summed(levels, counts, size)
         shown = np.flatnonzero(sums)
         if not 2 <= shown.size <= _MOST_VARIABLES or np.ptp(sums[shown]) > 0:
             continue
@@ -187,7 +189,7 @@ def cautions_of_melted(
                 _table(levels, codes[answer][0], counts)[shown]
             ):
                 continue
-            cells = count_cells([codes[key] for key in others], len(counts))
+            cells = count_cells([codes[key] for key in others], len(levels))
             table = _table(levels, cells.of_row, counts)[shown]
             if np.ptp(table, axis=0).any() or (others and np.ptp(table[0]) == 0):
                 continue
@@ -203,7 +205,7 @@ def cautions_of_melted(
     return []
 
 
-def _table(levels: npt.NDArray[Any], other: npt.NDArray[Any], counts: IntArray) -> IntArray:
+def _table(levels: npt.NDArray[Any], other: npt.NDArray[Any], counts: IntArray | None) -> IntArray:
     """The persons of each level of a column and of another one; zeros if these are too many."""
     shape = int(levels.max()) + 1, int(other.max()) + 1
     if math.prod(shape) > _MOST_SEEN:
