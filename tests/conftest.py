@@ -9,8 +9,10 @@ from pathlib import Path
 from hypothesis import HealthCheck, settings
 
 # Two threads for matrices of a hundred rows take 100 times as long as one where other processes run
-# on the same cores, as with `pytest -n auto`.  Read when NumPy is imported, also by children.
+# on the same cores, as with `pytest -n auto`.  Read when NumPy and torch are imported, also by
+# children.
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import mialeak
 

@@ -335,6 +335,15 @@ def test_importing_the_package_loads_numpy_only():
     assert place == mialeak.__file__  # conftest.py: the one that is tested here, in a checkout too
 
 
+def test_importing_every_room_leaves_the_slow_parts_of_scipy_alone():
+    """Each takes longer to import than a small table to answer: what needs one imports it."""
+    rooms = ", ".join(f"mialeak.{room}" for room in sorted(mialeak._ROOMS))
+    slow = ("integrate", "interpolate", "optimize", "signal", "spatial", "stats")
+    code = f"import sys, {rooms}; print(*{{f'scipy.{{x}}' for x in {slow}}} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == []
+
+
 def test_sources_without_kernels_say_what_to_do(tmp_path):
     for name in ["__init__.py", "_version.py", "special.py", "_kernels/__init__.py"]:
         copy = tmp_path / "mialeak" / name

@@ -17,7 +17,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import fft as scipy_fft, signal
+from scipy import fft as scipy_fft
 
 from mialeak._arrays import FloatArray, unsupported
 from mialeak._numerics.chernoff import least_over_exponents
@@ -365,6 +365,8 @@ def sums_beyond(grid: Grid, masses: FloatArray, direction: str) -> FloatArray:
     Two linear recurrences from the far end, whose terms are positive: "in" pays e^(y - x) - 1 for
     y > x, "out" 1 - e^(y - x) for y < x.
     """
+    from scipy import signal
+
     h, theta = grid.step, grid.theta
     if direction == "in":
         paid, lost, masses = np.exp((1.0 - theta) * h), np.exp(-theta * h), masses[::-1]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal, get_args
 
 import numpy as np
-from scipy import optimize, special
+from scipy import special
 
 from mialeak._arrays import (
     FloatArray,
@@ -393,6 +393,8 @@ def _noise_of_steps(
     if most == least or most >= min(enough, 1.0):
         return np.inf if most == least else 0.0
 
+    from scipy.optimize import brentq
+
     def excess(log_multiplier: float, drawn: float = share) -> float:
         step = GaussianTradeOff(2.0 * np.exp(-log_multiplier)).subsample(drawn, symmetric=True)
         curve = compose(step, counts=count)
@@ -413,13 +415,13 @@ def _noise_of_steps(
                 "have a power that float64 sets apart from its false-positive rate",
             )
         invalid(name, f"{rule}, where noise is searched", value=most)
-    high = float(optimize.brentq(excess, *ends, args=(1.0,), rtol=_SOLVED))
+    high = float(brentq(excess, *ends, args=(1.0,), rtol=_SOLVED))
     if share == 1.0:
         return float(np.exp(high))
     low = high
     while excess(low) < 0.0:
         low, high = low - 0.5, low
-    return float(np.exp(optimize.brentq(excess, low, high, xtol=1e-9, rtol=1e-9)))
+    return float(np.exp(brentq(excess, low, high, xtol=1e-9, rtol=1e-9)))
 
 
 # ---- what the functions of this room take ----

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import linalg, optimize, special
+from scipy import linalg, special
 
 from mialeak._arrays import (
     FloatArray,
@@ -237,6 +237,7 @@ class _Noise:
 
     def _by_factor(self, deviation: FloatArray, allowed: float, guess: float) -> float:
         """:meth:`needed` of one row, with a Cholesky factor for every t that is tried."""
+        from scipy.optimize import brentq
 
         def excess(log_added: float) -> float:  # falls, with one root
             return 1.0 - allowed / self._squared(deviation, np.exp(log_added))
@@ -252,7 +253,7 @@ class _Noise:
                 low, high = (bound, high) if excess(bound) > 0.0 else (low, bound)
         if excess(low) <= 0.0:  # the root itself, rounded
             return float(np.exp(low))
-        log_root = optimize.brentq(excess, low, high, xtol=_VARIANCE, rtol=_VARIANCE)
+        log_root = brentq(excess, low, high, xtol=_VARIANCE, rtol=_VARIANCE)
         root, step = float(np.exp(log_root)), _VARIANCE
         while self._squared(deviation, root) > allowed:  # rounded to the wrong side
             root, step = root * (1.0 + step), 2.0 * step

@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import optimize
 
 from mialeak._arrays import FloatArray, as_count, as_share, listed
 from mialeak._report.document import Document
@@ -240,6 +239,8 @@ class MeanReport(Report):
         }
 
     def _least_noise(self, leakage: float, which: int) -> float:
+        from scipy.optimize import brentq
+
         def excess(log_std: float) -> float:
             return float(np.log(self._summary(float(np.exp(log_std)))[which] / leakage))
 
@@ -253,7 +254,7 @@ class MeanReport(Report):
             low, high = high, high + 1.0
         while excess(low) <= 0.0:
             low, high = low - 1.0, low
-        root = optimize.brentq(excess, low, high, xtol=_TOLERANCE)
+        root = brentq(excess, low, high, xtol=_TOLERANCE)
         return float(np.exp(root + 2.0 * _TOLERANCE))  # on the safe side
 
     def sites_within(self, leakage: float) -> dict[str, Any] | None:

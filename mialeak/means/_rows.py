@@ -6,7 +6,7 @@ from typing import Any, Literal, NoReturn, get_args
 
 import numpy as np
 import numpy.typing as npt
-from scipy import linalg, optimize
+from scipy import linalg
 
 from mialeak._arrays import FloatArray, as_choice, as_floats, invalid
 from mialeak._numerics.distances import kernel_blocks
@@ -301,6 +301,8 @@ def calibrated_shrinkage(values: FloatArray, squares: FloatArray, columns: int) 
     `values` and `squares` are those of :func:`spectrum`, for columns of variance 1; d is `columns`,
     the dimensions in which these vary, or their rank where that is less than n - 1 and `columns`.
     """
+    from scipy.optimize import brentq
+
     n = squares.shape[0]
     rank = int(np.count_nonzero(values > _NO_VALUE * values.max(initial=0.0)))
     wanted = float((rank if rank < min(n - 1, columns) else columns) / n)
@@ -317,7 +319,7 @@ def calibrated_shrinkage(values: FloatArray, squares: FloatArray, columns: int) 
     first = next((k for k, x in enumerate(excesses) if x <= 0.0), int(np.argmin(excesses)))
     if first == 0 or excesses[first] > 0.0:  # the nearest
         return float(np.exp(grid[first]))
-    root = optimize.brentq(excess, grid[first - 1], grid[first], xtol=1e-12)
+    root = brentq(excess, grid[first - 1], grid[first], xtol=1e-12)
     return float(np.exp(root))
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from scipy import integrate, special
+from scipy import special
 
 from mialeak._arrays import FloatArray, as_frozen, as_probability, invalid, plain
 from mialeak._numerics.laplace_losses import LaplaceLoss, SampledLoss
@@ -131,12 +131,14 @@ class SubsampledTradeOff(TradeOff):
         result: float | FloatArray = self.rate * self.base.auc + (1.0 - self.rate) * 0.5
         if not self.symmetric:
             return result
+        from scipy.integrate import simpson
+
         fpr, power = self._turn
         # Up to the turn, by the trapezoid rule in z, fpr = Phi(z); then its mirror image.
         z = np.linspace(-_LOWEST, 0.0, _NODES).reshape((-1, *(1,) * np.ndim(power)))
         z = z + special.ndtri(fpr)
         height = self._one_power(special.ndtr(z)) * np.exp(-0.5 * z * z) / np.sqrt(2.0 * np.pi)
-        first = integrate.simpson(height, dx=_LOWEST / (_NODES - 1), axis=0)
+        first = simpson(height, dx=_LOWEST / (_NODES - 1), axis=0)
         middle = 0.5 * ((1.0 - power) ** 2 - fpr**2) + (power - fpr) * (1.0 - power - fpr)
         return plain(2.0 * first + middle + power - fpr * power)
 

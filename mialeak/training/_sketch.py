@@ -10,7 +10,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.optimize import brentq
 from scipy.special import ndtr
 
 from mialeak._arrays import FloatArray, as_count, as_float, as_floats, invalid, require
@@ -365,6 +364,8 @@ def _distances(
 
 def _effective_ridge(values: FloatArray, columns: int, variance: float, size: int) -> float:
     """The root r of ``trace C (C + r I)^-1 = size``; 0 if gradients have no more directions."""
+    from scipy.optimize import brentq
+
     others = columns - values.size
 
     def excess(ridge: float) -> float:
