@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from itertools import pairwise
 
 import pytest
 
@@ -32,7 +33,7 @@ WORDS = {
 @pytest.mark.parametrize("name", WORDS)
 def test_words_are_those_that_a_person_reads(name):
     words = WORDS[name].split()
-    assert words_of(name) == words + [a + b for a, b in zip(words, words[1:], strict=False)]
+    assert words_of(name) == words + [a + b for a, b in pairwise(words)]
 
 
 def test_names_that_are_no_text_have_words():
