@@ -30,6 +30,8 @@ _NOISE = 3
 
 #: Rows times sets of columns without a value, up to which the rows of each set are compared.
 _MOST_COMPARED = 100_000_000
+#: Such sets, without a total in all of which no more are looked at.
+_FIRST_MARGINS = 4
 
 #: Levels of a column up to which sums of a part of them are looked for; of any part, by all parts
 #: and by elimination.
@@ -152,7 +154,7 @@ def _rows_of_empties(
 ) -> tuple[Flags, list[Any], float, list[Any]]:
     """The rows that an empty field marks as totals, these columns, and the logarithm of the odds.
 
-    And the columns without a value in rows that may be totals of others beside some not shown.
+    And the columns without a value where all such rows may be totals of others, some not shown.
 
     A column with one value in all rows that are no totals, as the level of a total is, is not
     compared.
@@ -167,9 +169,10 @@ def _rows_of_empties(
     if not detail.any() or len(margins) * len(counts) > _MOST_COMPARED:
         return none, [], 0.0, []
     single = {name for name, each in categories.items() if np.ptp(each.codes[detail]) == 0}
-    odds, rows = 0.0, none
-    met, larger = np.zeros((2, len(empty)), np.bool_)
-    for margin in margins:
+    odds, rows, met, larger = 0.0, none, np.zeros(len(empty), np.bool_), 0
+    for place, margin in enumerate(margins):
+        if place >= _FIRST_MARGINS and odds == larger == 0:
+            break
         away = single.union(name for name, is_in in zip(empty, margin, strict=True) if is_in)
         kept = [each for name, each in categories.items() if name not in away]
         here = np.asarray((marked == margin[:, None]).all(axis=0))
@@ -177,9 +180,9 @@ def _rows_of_empties(
         if (gained := _odds_of_margin(sums, parts)) > 0.0:
             odds, rows, met = odds + gained, rows | here, met | margin
         elif sums.sum() >= parts.sum() and ((sums >= parts) & (parts > 0))[sums > 0].all():
-            larger |= margin
-    names = np.array([*empty, None], object)[:-1]
-    return rows, list(names[met]), odds, list(names[larger])
+            larger += 1
+    names = [name for name, is_in in zip(empty, met, strict=True) if is_in]
+    return rows, names, odds, list(empty) if larger == len(margins) else []
 
 
 def _refuse_sums(name: Any, met: str, values: list[Any], na: str) -> NoReturn:
