@@ -13,6 +13,7 @@ from mialeak._arrays import FloatArray, invalid
 from mialeak._words import is_called
 
 __all__ = [
+    "are_members",
     "are_turned",
     "cautions_of_fits",
     "is_count",
@@ -71,6 +72,16 @@ _TESTED = re.compile("(test|testing|testset|val|valid|validation|eval|heldout|ho
 _OTHERS = re.compile(
     "(is|was|in)?(nonmembers?|not(in)?(members?|train|training|data|seen|used)?|(left)?out|heldout|"
     "holdout|test|excluded|removed|dropped|unseen|negatives?|controls?)(set|split|flag|mask)?"
+)
+#: Names of columns, letters only, of flags that are 1 for members; and values that are such flags.
+_MEMBERS = re.compile(
+    "(is|was|true)?(members?|membership|inserted|seen|in|"
+    "in(the)?(train|training|data|dataset|members?)(set)?|train(ing|ed)?member|trainedon)"
+    "(flag|mask|label|status)?"
+)
+_IN_WORDS = re.compile("1(\\.0*)?|true|yes|in|(is)?members?")
+_OUT_WORDS = re.compile(
+    "0(\\.0*)?|false|no|out|(is)?non[ _-]?members?|(is)?not[ _-]?(a[ _-])?members?"
 )
 #: Names of columns, letters only, of what a training is run with; and of its kind, in words.
 _HYPERPARAMETERS = re.compile(
@@ -137,6 +148,19 @@ def is_hyperparameter(name: str) -> bool:
 def is_kind_of_training(name: str) -> bool:
     """Whether a column of this name may state the kind of a training."""
     return _KINDS_OF_TRAINING.fullmatch(_letters(name)) is not None
+
+
+def are_members(name: str, word: str) -> bool | None:
+    """Whether rows with the value `word` in a column of this name are members; None if unknown."""
+    letters, word = _letters(name), word.strip().lower()
+    is_in, is_out = (kind.fullmatch(word) is not None for kind in (_IN_WORDS, _OUT_WORDS))
+    if not (is_in or is_out):
+        return None
+    if _OTHERS.fullmatch(letters) and not word.endswith(("member", "members", "in", "out")):
+        return is_out
+    if _MEMBERS.fullmatch(letters) or "member" in word:
+        return is_in
+    return None
 
 
 def name_of(values: Any) -> str | None:
