@@ -217,8 +217,11 @@ def refuse_flag_name(name: str, argument: str) -> None:
         invalid(argument, rule, remedy="Pass the coins that put the canaries in")
 
 
-def refuse_score_name(name: str, argument: str, *, higher_is_member: bool) -> None:
-    """Refuse scores whose name states the other direction, as that of losses does."""
+def refuse_score_name(name: str, argument: str, *, higher_is_member: bool, cure: str = "") -> None:
+    """Refuse scores whose name states the other direction, as that of losses does.
+
+    `cure` is that of a function whose direction cannot be chosen.
+    """
     if _direction(name) != ("small" if higher_is_member else "large"):
         return
     size, than = ("small", "larger") if higher_is_member else ("large", "smaller")
@@ -231,7 +234,7 @@ def refuse_score_name(name: str, argument: str, *, higher_is_member: bool) -> No
         "-loss and exp(-loss) are, give them another name; to audit the scores as they are pass "
         "allow_reversed=True"
     )
-    invalid(argument, rule, remedy=remedy)
+    invalid(argument, rule, remedy=cure or remedy)
 
 
 def are_turned(name: str, values: Any) -> bool:
