@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
 
 from mialeak._arrays import invalid, listed
+from mialeak._words import word_of, words_of
 
 __all__ = [
     "NAMES_OF_ALLELES",
@@ -32,7 +32,6 @@ __all__ = [
     "require_same_columns",
     "require_same_rows",
     "require_same_values",
-    "word_of",
 ]
 
 _ARRAY = np.ndarray
@@ -131,7 +130,7 @@ lukumäärä počet pocet
 patients pupils students residents inhabitants einwohner fälle faelle habitants n_patients
 n_pupils n_students n_cases deaths births headcount head_count admissions enrolment enrollment
 n_persons n_people num_persons
-len count(*) count(1) count() count_star() _freq_ _freq n_break tally row_count cell_count
+len count(*) count(1) count() count_star() n_break tally row_count cell_count
 """
 _COUNT_NAMES = frozenset(_COUNT_WORDS.split())
 
@@ -180,11 +179,6 @@ def names_of(frame: Any) -> list[Any]:
     return list(getattr(frame, "columns", ()) if names is None else names)
 
 
-def word_of(name: Any) -> str:
-    """The name of a column in small letters, as these sets have it: ".id" is "id"."""
-    return str(name).strip().lower().strip("._")
-
-
 def is_person_name(name: Any, values: int | None = None, rows: int = 0) -> bool:
     """Whether a column of so many `values` in so many `rows` has the name of one of persons.
 
@@ -230,14 +224,12 @@ def is_body_weight(name: Any) -> bool:
 
 def is_count_name(name: Any) -> bool:
     """Whether a column has the name of a count."""
-    return str(name).strip().lower() in _COUNT_NAMES
+    return word_of(name) in _COUNT_NAMES
 
 
 def is_copies_name(name: Any) -> bool:
     """Whether a column of canaries has the name of how often each was put in."""
-    words = re.findall("[a-z]+", re.sub(r"(?<=[a-z])(?=[A-Z])", "_", str(name)).lower())
-    pairs = [first + second for first, second in pairwise(words)]
-    return word_of(name) in _COPIES_NAMES or not _COPIES.isdisjoint(words + pairs)
+    return word_of(name) in _COPIES_NAMES or not _COPIES.isdisjoint(words_of(name))
 
 
 def labels_of(values: Any) -> tuple[Any, ...] | None:

@@ -21,7 +21,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mialeak._arrays import FloatArray, as_share, invalid
+from mialeak._arrays import FloatArray, as_float, as_share, invalid
 
 __all__ = [
     "Bounds",
@@ -132,7 +132,11 @@ Direction = Literal["both", "in", "out"]
 
 def as_confidence(confidence: Any) -> float:
     """`confidence` as a number of at least 0.5 and below 1."""
-    level = as_share(confidence, "confidence")
+    level = as_float(confidence, "confidence")
+    if 1.0 < level <= 100.0:
+        remedy = f"For {level:g} % pass {level / 100.0:g}"
+        invalid("confidence", "be strictly between 0 and 1", value=level, remedy=remedy)
+    level = as_share(level, "confidence")
     if level < 0.5:
         remedy = f"For a probability of error of {level:g} pass {1.0 - level:g}"
         invalid("confidence", "be at least 0.5", value=level, remedy=remedy)

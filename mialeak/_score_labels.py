@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import re
 from typing import Any
 
@@ -11,11 +10,12 @@ import numpy.typing as npt
 from scipy.special import fdtrc, ndtri
 
 from mialeak._arrays import FloatArray, invalid
+from mialeak._words import is_called
 
 __all__ = [
+    "are_members",
     "are_turned",
     "cautions_of_fits",
-    "is_called",
     "is_count",
     "is_hyperparameter",
     "is_kind_of_training",
@@ -73,6 +73,16 @@ _OTHERS = re.compile(
     "(is|was|in)?(nonmembers?|not(in)?(members?|train|training|data|seen|used)?|(left)?out|heldout|"
     "holdout|test|excluded|removed|dropped|unseen|negatives?|controls?)(set|split|flag|mask)?"
 )
+#: Names of columns, letters only, of flags that are 1 for members; and values that are such flags.
+_MEMBERS = re.compile(
+    "(is|was|true)?(members?|membership|inserted|seen|in|"
+    "in(the)?(train|training|data|dataset|members?)(set)?|train(ing|ed)?member|trainedon)"
+    "(flag|mask|label|status)?"
+)
+_IN_WORDS = re.compile("1(\\.0*)?|true|yes|in|(is)?members?")
+_OUT_WORDS = re.compile(
+    "0(\\.0*)?|false|no|out|(is)?non[ _-]?members?|(is)?not[ _-]?(a[ _-])?members?"
+)
 #: Names of columns, letters only, of what a training is run with; and of its kind, in words.
 _HYPERPARAMETERS = re.compile(
     "(dp|target)?(noisemultipliers?|noisescale|noisestd|sigmas?|epsilons?|eps)|"
@@ -94,18 +104,6 @@ _REPEATS = 20
 _RUNS = 5
 #: Scores of a run are alike, or those of two worlds opposed, by chance with this probability.
 _CHANCE = 1e-6
-
-
-def words_of(name: str) -> list[str]:
-    """The words of a name in small letters, and those of two in turn."""
-    name = re.sub("(?i)(neg(?:ative)?)(?=loss|log)", r"\1_", name)  # of one word, negloss
-    words = [part.lower() for part in re.findall(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])", name)]
-    return words + [first + second for first, second in itertools.pairwise(words)]
-
-
-def is_called(name: str, kind: re.Pattern[str]) -> bool:
-    """Whether a word of the name, or two in turn, are of this kind."""
-    return any(kind.fullmatch(word) for word in words_of(name))
 
 
 def _letters(name: str) -> str:
@@ -150,6 +148,19 @@ def is_hyperparameter(name: str) -> bool:
 def is_kind_of_training(name: str) -> bool:
     """Whether a column of this name may state the kind of a training."""
     return _KINDS_OF_TRAINING.fullmatch(_letters(name)) is not None
+
+
+def are_members(name: str, word: str) -> bool | None:
+    """Whether rows with the value `word` in a column of this name are members; None if unknown."""
+    letters, word = _letters(name), word.strip().lower()
+    is_in, is_out = (kind.fullmatch(word) is not None for kind in (_IN_WORDS, _OUT_WORDS))
+    if not (is_in or is_out):
+        return None
+    if _OTHERS.fullmatch(letters) and not word.endswith(("member", "members", "in", "out")):
+        return is_out
+    if _MEMBERS.fullmatch(letters) or "member" in word:
+        return is_in
+    return None
 
 
 def name_of(values: Any) -> str | None:
@@ -206,8 +217,11 @@ def refuse_flag_name(name: str, argument: str) -> None:
         invalid(argument, rule, remedy="Pass the coins that put the canaries in")
 
 
-def refuse_score_name(name: str, argument: str, *, higher_is_member: bool) -> None:
-    """Refuse scores whose name states the other direction, as that of losses does."""
+def refuse_score_name(name: str, argument: str, *, higher_is_member: bool, cure: str = "") -> None:
+    """Refuse scores whose name states the other direction, as that of losses does.
+
+    `cure` is that of a function whose direction cannot be chosen.
+    """
     if _direction(name) != ("small" if higher_is_member else "large"):
         return
     size, than = ("small", "larger") if higher_is_member else ("large", "smaller")
@@ -220,7 +234,7 @@ def refuse_score_name(name: str, argument: str, *, higher_is_member: bool) -> No
         "-loss and exp(-loss) are, give them another name; to audit the scores as they are pass "
         "allow_reversed=True"
     )
-    invalid(argument, rule, remedy=remedy)
+    invalid(argument, rule, remedy=cure or remedy)
 
 
 def are_turned(name: str, values: Any) -> bool:
@@ -313,24 +327,19 @@ def refuse_several_rows(name: str, argument: str, values: Any, scores: FloatArra
 
 def _are_alike(groups: npt.NDArray[np.intp], scores: FloatArray) -> bool:
     """Whether scores of one group are alike, but for a column that was computed from the scores."""
+    from scipy.stats import rankdata
+
     order = np.argsort(scores, kind="stable")
     size, runs = scores.size, int(groups.max()) + 1
     if np.count_nonzero(np.diff(groups[order])) == runs - 1:
         return False
-    ranks = _ranks(scores)
+    ranks = rankdata(scores) - 0.5 * (size + 1.0)
     if not ranks.any():
         return False
     means = np.bincount(groups, ranks) ** 2 / np.bincount(groups)
     between, total = float(means.sum()), float(ranks @ ranks)
     ratio = between / (runs - 1) / (max(total - between, 1e-9 * total) / (size - runs))
     return bool(fdtrc(runs - 1.0, size - runs, ratio) <= _CHANCE)
-
-
-def _ranks(scores: FloatArray) -> FloatArray:
-    """Ranks, of ties their mean, about 0."""
-    _, places, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    ranks = (np.cumsum(counts) - 0.5 * (counts + 1.0))[places]
-    return np.asarray(ranks - 0.5 * (scores.size - 1.0))
 
 
 def refuse_pairs(
@@ -342,6 +351,8 @@ def refuse_pairs(
     1e-6; where the scores of a world are sorted, its row numbers pair nothing.  Pairs that rise
     together, as those of one seed do, make a bound smaller, and are taken.
     """
+    from scipy.stats import rankdata
+
     if any(np.unique(values).size < len(values) for values, _ in (inside, outside)):
         return
     if any(_is_sorted(scores) for _, scores in (inside, outside)):
@@ -349,7 +360,8 @@ def refuse_pairs(
     common, first, second = np.intersect1d(inside[0], outside[0], return_indices=True)
     if common.size < _REPEATS:
         return
-    a, b = _ranks(inside[1][first]), _ranks(outside[1][second])
+    ranks = rankdata(np.stack([inside[1][first], outside[1][second]]), axis=1)
+    a, b = ranks - 0.5 * (common.size + 1.0)
     scale = float(np.sqrt((a @ a) * (b @ b)))
     correlation = float(a @ b) / scale if scale > 0.0 else 0.0
     if correlation * np.sqrt(common.size - 1.0) >= float(ndtri(_CHANCE)):

@@ -56,7 +56,7 @@ ROWS = [
     {"_files"},
     {"_blocks", "_lines", "_markers", "_moments", "_results", "_samples"},
     {"_counts", "_formats", "_labels", "_score_labels"},
-    {"_arrays", "_columns", "_fields", "_version", "datasets"},
+    {"_arrays", "_columns", "_fields", "_version", "_words", "datasets"},
     {"_kernels"},
 ]
 HEIGHT = {room: -row for row, rooms in enumerate(ROWS) for room in rooms}

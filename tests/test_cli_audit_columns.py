@@ -258,6 +258,9 @@ def test_columns_beside_scores_of_separate_runs_are_taken(capsys, tmp_path):
         "model": lambda k, world, s: "resnet18",
         "decile": lambda k, world, s: int(np.floor(2.0 * s)),
         "correct": lambda k, world, s: int(s > 0.3),
+        "member": lambda k, world, s: 1 - world,
+        "held_out": lambda k, world, s: bool(world),
+        "analysed": lambda k, world, s: 1,
     }
     paths = write_worlds(tmp_path, columns)
     assert main(["audit", *paths, "--score", "score", "--json"]) == 0

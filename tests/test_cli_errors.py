@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pickle
+import re
+import shlex
 
 import pytest
 
@@ -159,3 +161,27 @@ def test_an_error_and_its_parts_go_through_a_pickle():
         2,
     )
     assert again.fault.value.startswith("<function")
+
+
+@pytest.mark.parametrize("mark", ["--", "-", "-x", "-9", "--,-9", "-1,-2"])
+def test_a_mark_that_begins_with_a_dash_is_taken_as_the_caution_writes_it(tmp_path, capsys, mark):
+    """Argparse takes such values for options, and -- for their end."""
+    path = tmp_path / "t.csv"
+    rows = [f"{20 + k % 30},{'fm'[k % 2]}" for k in range(60)]
+    path.write_text("\n".join(["age,sex", *rows, *(f"{each},f" for each in mark.split(","))]))
+    assert main(["table", str(path), f"--missing={mark}", "--na", "drop"]) == 0
+    capsys.readouterr()
+    assert main(["table", str(path)]) == 0
+    text = " ".join(capsys.readouterr().out.split())
+    typed = re.findall(r"pass (--missing.*?)\. ", text)
+    if typed:
+        assert main(["table", str(path), *shlex.split(" ".join(typed)), "--na", "drop"]) == 0
+        assert "missing value, pass" not in " ".join(capsys.readouterr().out.split())
+
+
+def test_a_value_that_looks_like_an_option_is_named_with_its_cure(capsys):
+    for line in (["--missing", "-x"], ["--missing", "--"], ["--missing"]):
+        assert main(["table", "t.csv", *line]) == 1
+        assert (
+            "one that begins with - stands behind =, as in --missing=-x" in capsys.readouterr().err
+        )

@@ -128,6 +128,7 @@ CLEAN = [
     "_moments",
     "_numerics",
     "_results",
+    "_words",
     "auditing",
     "cli",
     "covariance",

@@ -404,7 +404,9 @@ def test_columns_that_are_sums_of_others_are_named_with_few_rows(rows, exact):
         assert cautions == ()
         return
     (caution,) = cautions
-    assert caution.startswith("4 of 12 columns follow from others, such as column 's")
+    assert caution.startswith(
+        "4 of the 12 columns can be computed from the other columns, such as 's"
+    )
 
 
 @pytest.mark.parametrize(("rows", "factor"), [(31, "1.2"), (49, "1.1"), (50, None)])

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from fractions import Fraction
 
 import mpmath as mp
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import special
 
@@ -360,6 +362,24 @@ class TestOverfitting:
         result = overfitting_security_bound(*losses, gamma=gamma)
         assert result.plug_in < result.security_upper < result.plug_in + 0.1
 
+    @pytest.mark.parametrize("size", [20, 300])
+    def test_losses_that_are_larger_for_members_are_named(self, size):
+        """No warning for equal laws, for losses of 0 and 1, or for losses as they should be."""
+        rng = np.random.default_rng(size)
+        small, large = 0.1 * rng.exponential(size=size), rng.exponential(size=size)
+        with pytest.warns(UserWarning, match="pass their negatives"):
+            reversed_ = overfitting_security_bound(np.exp(-small), np.exp(-large))
+        assert reversed_.security_upper == 1.0
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            right = overfitting_security_bound(-np.log(np.exp(-small)), large)
+            overfitting_security_bound(
+                pd.Series(-np.exp(-small), name="confidence"), -np.exp(-large)
+            )
+            overfitting_security_bound(large, rng.exponential(size=size))
+            overfitting_security_bound(rng.integers(0, 2, size), np.ones(size))
+        assert right.security_upper < 1.0
+
     def test_more_runs_prove_more(self):
         bounds = [
             overfitting_security_bound(np.zeros(n), np.ones(n)).security_upper
@@ -375,6 +395,20 @@ class TestOverfitting:
             ({"nonmember_losses": [np.nan]}, "nonmember_losses must be free of NaN, which 1 of 1"),
             ({"gamma": 0.0}, "gamma must be positive and finite"),
             ({"confidence": 1.0}, "confidence must be strictly between 0 and 1"),
+            ({"confidence": 0.05}, "confidence must be at least 0.5; .*0.05 pass 0.95"),
+            ({"confidence": 95}, "confidence must be strictly between 0 and 1; .* pass 0.95"),
+            (
+                {"member_losses": np.eye(9)},
+                r"one loss for each training run; its shape is \(9, 9\)",
+            ),
+            (
+                {"member_losses": pd.Series([0.9], name="confidence")},
+                "member_losses must be smaller for members; .*the negative logarithms",
+            ),
+            (
+                {"member_losses": np.arange(9.0), "nonmember_losses": [0, 1] * 9},
+                "nonmember_losses must be losses; all 18 are 0 or 1, as flags are",
+            ),
         ],
     )
     def test_bad_input_is_named(self, change, message):

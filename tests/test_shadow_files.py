@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mialeak.auditing import shadow_audit
+from mialeak.auditing import AuditStream, one_run_audit, shadow_audit
 from mialeak.cli import main
 
 #: Examples 20 to 29 leak.
@@ -78,3 +78,25 @@ def test_a_transposed_file_is_refused_by_its_shape(capsys, tmp_path, frames):
         pd.DataFrame(frame.to_numpy()).to_csv(path, index=False)
     assert main(["audit", "--shadow", *map(str, paths)]) == 1
     assert "one of the two is transposed" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("axes", [1, 2])
+def test_an_axis_of_queries_is_named_with_its_cure(tmp_path, capsys, axes):
+    """LiRA stores models by examples by queries."""
+    scores, members = np.zeros((8, 5, axes)), np.zeros((8, 5))
+    with pytest.raises(ValueError, match=r"\(8, 5, .\). .* such as scores.mean\(axis=2\)"):
+        shadow_audit(scores, members)
+    with pytest.raises(ValueError, match=r"such as members\[:, :, 0\]"):
+        shadow_audit(members, scores)
+    np.save(tmp_path / "s.npy", scores)
+    np.save(tmp_path / "m.npy", members)
+    for option, cure in (("--shadow", "save one number, such as their mean"), ("", "mean(axis=2)")):
+        line = ["audit", str(tmp_path / "s.npy"), str(tmp_path / "m.npy"), option]
+        assert main(list(filter(None, line))) == 1
+        assert cure in " ".join(capsys.readouterr().err.split())
+
+
+@pytest.mark.parametrize("call", [one_run_audit, AuditStream().update])
+def test_models_by_examples_are_no_canaries_of_one_run(call):
+    with pytest.raises(ValueError, match=r"its shape is \(8, 5\). For shadow models .* its row"):
+        call(np.zeros((8, 5)), np.zeros((8, 5)))

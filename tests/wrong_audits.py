@@ -29,6 +29,35 @@ AUDITS = [
         ],
         {"c.csv": 2 * csv(["score", "member"], UP, [0, 1, 1, 0] * 5)},
     ),
+    *(
+        Shell(
+            f"models by examples without --shadow, {how}",
+            f"audit s.csv m.csv{option}",
+            ["s.csv and m.csv must have one column each; they have 3", "pass --shadow"],
+            {
+                "s.csv": csv(["a", "b", "c"], UP, DOWN, UP),
+                "m.csv": csv(["a", "b", "c"], [0, 1] * 10, [0, 0, 1, 1] * 5, [1, 0] * 10),
+            },
+        )
+        for how, option in (("as runs", ""), ("as canaries", " --one-run"))
+    ),
+    *(
+        Shell(
+            f"scores of separate runs, {what}",
+            "audit in.csv out.csv --score score",
+            [f"{path} must have the scores of runs {world} the target; by {name!r}", cure],
+            {
+                "in.csv": csv(["score", name], UP, inside),
+                "out.csv": csv(["score", name], DOWN, outside),
+            },
+        )
+        for what, name, inside, outside, path, world, cure in (
+            ("of members twice", "member", [1] * 20, [1] * 20, "out.csv", "without", "other world"),
+            ("exchanged", "is_member", ["no"] * 20, ["yes"] * 20, "in.csv", "with", "Exchange the"),
+            ("of others twice", "held_out", [1] * 20, [1] * 20, "in.csv", "with", "other world"),
+            ("of both", "in_train", [1] * 20, [0, 1] * 10, "out.csv", "without", "--one-run"),
+        )
+    ),
     Shell(
         "a significance level in place of the confidence",
         "audit in.csv out.csv --confidence 0.05",

@@ -175,7 +175,7 @@ COUNTS = [
     Shell(
         "the same, of missing values, as ROLLUP writes them",
         "table t.csv --counts stk --na category",
-        ["column 'b' must hold no totals", "None"],
+        ["column 'b' must hold no totals; the counts of rows without a value", "--na drop"],
         {"t.csv": TOTALS.replace("Danmark", "")},
     ),
     Shell(

@@ -252,7 +252,7 @@ GENETICS = [
         Call(
             title,
             lambda table=table: mean_leakage(pd.DataFrame(table)),
-            ["columns follow from others", "counted again: exclude them"],
+            ["can be computed from the other columns", "counted twice: exclude them"],
             cautioned=True,
         )
         for title, table in (

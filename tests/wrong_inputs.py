@@ -313,7 +313,7 @@ MEANS = [
     Shell(
         "genotypes with a slash, and '--' for a missing one",
         "mean t.csv",
-        ["Genotypes are text in column 'a'", "pass --missing=' --'"],
+        ["Genotypes are text in column 'a'", "pass --missing=--"],
         {"t.csv": csv(["a", "b"], ["A/A", "A/G", "--"] * 9, range(0, 54, 2))},
         cautioned=True,
     ),

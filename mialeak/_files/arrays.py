@@ -83,8 +83,11 @@ def _columns(path: TableFile, array: npt.NDArray[Any]) -> dict[str, npt.NDArray[
     if array.dtype.names and array.ndim == 1:
         return {name: array[name] for name in array.dtype.names}
     if array.ndim not in (1, 2):
+        cure = ""
+        if array.ndim == 3:
+            cure = ". Of several numbers of each entry save one, such as array.mean(axis=2)"
         raise ValueError(
-            f"{path} must hold an array of one or two dimensions; its shape is {array.shape}"
+            f"{path} must hold an array of one or two dimensions; its shape is {array.shape}{cure}"
         )
     rows = array[:, np.newaxis] if array.ndim == 1 else array
     return {str(place): rows[:, place] for place in range(rows.shape[1])}

@@ -9,7 +9,7 @@ exchanged with epsilon.  Each is refused with the cure.
 from __future__ import annotations
 
 import warnings
-from typing import Any, Literal
+from typing import Any, Literal, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -25,6 +25,7 @@ __all__ = [
     "as_claim",
     "as_delta",
     "canaries_of",
+    "refuse_axes",
     "refuse_flags",
     "refuse_matrices",
     "refuse_orders",
@@ -66,6 +67,7 @@ FITTED = (
     "way where nothing leaks: in place of them pass the confidences or losses"
 )
 
+_SHADOW = "For shadow models by examples call shadow_audit(scores, members)"
 _ONE_RUN = (
     "For the canaries of one run and their flags call one_run_audit(scores, member). Write the "
     "guesses of an attack as -1 and 1"
@@ -119,8 +121,7 @@ def refuse_matrices(values: Any, name: str) -> None:
         rule = f"have one score for each run; its shape is {values.shape}"
         remedy = (
             "Scores of several examples of one model are not independent: take one example a "
-            "model, or pass ravel() of scores that are independent. For shadow models by examples "
-            "call shadow_audit(scores, members)"
+            f"model, or pass ravel() of scores that are independent. {_SHADOW}"
         )
         invalid(name, rule, remedy=remedy)
 
@@ -423,4 +424,12 @@ def _flat(values: Any, name: str) -> FloatArray:
     array = as_floats(values, name)
     if array.ndim == 2 and 1 in array.shape:
         return array.ravel()
+    if array.ndim > 1:
+        refuse_axes(array.shape, name)
     return as_floats(array, name, ndim=1)
+
+
+def refuse_axes(shape: tuple[int, ...], name: str) -> NoReturn:
+    """Refuse scores, or flags, of several models where those of one are asked for."""
+    rule = f"have 1 dimension, a number for each canary; its shape is {shape}"
+    invalid(name, rule, remedy=f"{_SHADOW}; of one model pass its row")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import dataclass, field
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NoReturn, get_args
 
 import numpy as np
 
@@ -285,8 +285,10 @@ def _tables(scores: Any, members: Any) -> tuple[FloatArray, BoolArray]:
         invalid("scores", rule, remedy="Call shadow_audit(scores, members)")
     refuse_other_order(scores, members, "members")
     refuse_other_order(getattr(scores, "T", None), getattr(members, "T", None), "members.T")
-    values = as_floats(scores, "scores", ndim=2, finite=True)
-    flags = as_floats(members, "members", ndim=2)
+    values, flags = as_floats(scores, "scores", finite=True), as_floats(members, "members")
+    for name, given in (("scores", values), ("members", flags)):
+        if given.ndim != 2:
+            _refuse_axes(name, given.shape)
     if not values.size:
         invalid("scores", f"hold a model and an example; its shape is {values.shape}")
     if flags.shape != values.shape:
@@ -299,6 +301,17 @@ def _tables(scores: Any, members: Any) -> tuple[FloatArray, BoolArray]:
         invalid("scores", rule, remedy="Write the guesses of an attack as -1 and 1")
     warn_of_columns_as_models(values)
     return values, flags == 1.0
+
+
+def _refuse_axes(name: str, shape: tuple[int, ...]) -> NoReturn:
+    remedy = ""
+    if len(shape) == 3:
+        one = "mean(axis=2)" if name == "scores" else "[:, :, 0]"
+        one = f"{name}.{one}".replace(".[", "[")
+        remedy = f"Of several queries of an example pass one number, such as {one}"
+    elif len(shape) == 1:
+        remedy = "For the canaries of one model call one_run_audit(scores, member)"
+    invalid(name, f"have 2 dimensions, models by examples; its shape is {shape}", remedy=remedy)
 
 
 def _warn_of_no_power(models: int, examples: int, wanted: float) -> None:

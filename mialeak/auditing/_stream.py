@@ -12,7 +12,7 @@ from mialeak._arrays import FloatArray, as_floats, as_scores, invalid, require, 
 from mialeak._report.document import Document
 from mialeak._report.report import Panel, Report, bound_panel
 from mialeak._results import Kind, as_confidence
-from mialeak.auditing._checks import as_delta, refuse_other_order
+from mialeak.auditing._checks import as_delta, refuse_axes, refuse_other_order
 from mialeak.auditing._documents import OF_CANARIES, stream_document
 
 if TYPE_CHECKING:
@@ -236,7 +236,9 @@ class AuditStream(Report):
         refuse_other_order(scores, member, "member")
         values = np.atleast_1d(as_floats(scores, "scores"))
         flags = np.atleast_1d(as_floats(member, "member"))
-        if values.ndim != 1 or flags.shape != values.shape:
+        if values.ndim > 1:
+            refuse_axes(values.shape, "scores")
+        if flags.shape != values.shape:
             rule = "have one flag for each score"
             invalid("member", f"{rule}; the shapes are {flags.shape} and {values.shape}")
         if not values.size:

@@ -80,6 +80,11 @@ class _Parser(argparse.ArgumentParser):
 
     def error(self, message: str) -> NoReturn:
         message = re.sub(r"^argument (--\S+): must ", r"\1 must ", message)
+        message = re.sub(
+            r"^argument (--\S+): expected one argument$",
+            r"\1 must have a value; one that begins with - stands behind =, as in \1=-x",
+            message,
+        )
         raise _UsageError(f"{message} (see {self.prog} --help)")
 
 
@@ -132,7 +137,9 @@ def _shown(message: str) -> str:
 def _parse(argv: Sequence[str] | None, options: argparse.Namespace) -> None:
     """Set what was typed, or the defaults, on `options`."""
     options.argv = list(sys.argv[1:] if argv is None else argv)
-    _, unknown = _parser().parse_known_args(argv, options)
+    # argparse drops a value that is --, which names skip the space before.
+    typed = [re.sub(r"^(--[a-z-]+=)--$", r"\1 --", word) for word in options.argv]
+    _, unknown = _parser().parse_known_args(typed, options)
     vars(options).pop("_given", None)
     if unknown:
         usage = f"see mialeak {options.command} --help"

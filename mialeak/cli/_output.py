@@ -427,12 +427,11 @@ def _as_option(match: re.Match[str]) -> str:
         stream = io.StringIO()
         csv.writer(stream, lineterminator="").writerow(words)
         words = [stream.getvalue()]
-    if words[0].startswith("--"):  # argparse takes it for the end of the options
-        return f"--{match[1]}=' {words[0]}'"
     quoted = shlex.quote(words[0])
     if quoted.endswith("."):  # not that of the sentence
         quoted = f"'{quoted}'"
-    return f"--{match[1]} {quoted}"
+    is_option = re.fullmatch(r"-(?!\d+$|\d*\.\d+$).+", words[0]) is not None  # to argparse
+    return f"--{match[1]}{'=' if is_option else ' '}{quoted}"
 
 
 def as_typed(error: BaseException, typed: Mapping[str, str]) -> str:

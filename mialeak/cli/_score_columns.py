@@ -12,6 +12,7 @@ import numpy.typing as npt
 from mialeak._columns import Factor
 from mialeak._labels import is_copies_name, names_of
 from mialeak._score_labels import (
+    are_members,
     is_count,
     is_hyperparameter,
     is_kind_of_training,
@@ -165,6 +166,7 @@ def refuse_runs(
         for each in columns:
             if each.is_set() and (is_hyperparameter(each.name) or _names_trainings(each)):
                 _refuse_setting(path, each)
+    _refuse_flags(paths, worlds)
     by_name = [{each.name: each for each in columns} for columns in worlds]
     for name, first in by_name[0].items():
         if (second := by_name[1].get(name)) is not None and is_hyperparameter(name):
@@ -177,6 +179,33 @@ def refuse_runs(
         if second is not None and all(each.kinds == len(each.codes) for each in (first, second)):
             words = [_texts(each.column) for each in (first, second)]
             refuse_pairs(name, (words[0], scores[0]), (words[1], scores[1]))
+
+
+def _refuse_flags(paths: Sequence[str], worlds: Sequence[Sequence[Beside]]) -> None:
+    """Refuse the scores of a world of which a column states that they are of the other, or of both.
+
+    Rows of IN are members, if a column states whether they are; those of OUT are others.
+    """
+    flags = [
+        [(each, [are_members(each.name, word) for word in each.words()]) for each in columns]
+        for columns in worlds
+    ]
+    for path, columns, is_in in zip(paths, flags, (True, False), strict=True):
+        for each, members in columns:
+            if None in members or members in ([], [is_in]):
+                continue
+            what = "with" if is_in else "without"
+            rule = f"{path} must have the scores of runs {what} the target; by {each.name!r} "
+            if len(members) > 1:
+                raise ValueError(
+                    f"{rule}it has members and others. Keep the rows of the world that it stands "
+                    f"for; for canaries of one run pass --one-run --member {each.name}"
+                )
+            is_exchanged = any(others == [is_in] for _, others in flags[is_in])
+            cure = "Exchange the two files" if is_exchanged else "Take the file of the other world"
+            raise ValueError(
+                f"{rule}all its rows {'are members' if not is_in else 'are no members'}. {cure}"
+            )
 
 
 def _refuse_other_setting(paths: Sequence[str], first: Beside, second: Beside) -> None:

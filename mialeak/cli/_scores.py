@@ -37,6 +37,8 @@ def score_columns(options: argparse.Namespace) -> tuple[FloatArray, FloatArray]:
     is_run = options.one_run or options.stream
     files = [_read(path, options) for path in filter(None, (options.inside, options.outside))]
     are_two = len(files) == 2 and options.inside != options.outside
+    if are_two and options.member is options.score is None:
+        _refuse_matrices(*files)
     by_index = _same_index(*files) if is_run and are_two else None
     if by_index is None:
         for file in files:
@@ -96,8 +98,28 @@ def _column_of(file: _File, options: argparse.Namespace) -> str:
     raise ValueError(
         f"{file.path} must have one column, of scores; it has {len(file.names)}. Of separate runs "
         "pass --score COLUMN; with --one-run or --stream pass --member COLUMN for scores "
-        "and flags of one file"
+        "and flags of one file; of shadow models pass --shadow, a matrix of scores and one of flags"
     )
+
+
+def _refuse_matrices(first: _File, second: _File) -> None:
+    """Refuse a matrix of scores beside one of flags, as of shadow models by examples."""
+    flags = sum(_are_flags(second, name) for name in second.names)
+    columns, others = len(first.names), len(second.names) - flags
+    if columns == len(second.names) and flags > 1 >= others:
+        raise ValueError(
+            f"{first.path} and {second.path} must have one column each; they have {columns}, and "
+            f"{second.path} holds flags. If these are models by examples, pass --shadow"
+        )
+
+
+def _are_flags(file: _File, name: str) -> bool:
+    """Whether a column holds 0 and 1 only."""
+    try:
+        values = numbers(file.path, file.table[name])
+    except (ValueError, TypeError):
+        return False
+    return bool(((values == 0.0) | (values == 1.0)).all())
 
 
 def _of_one_file(file: _File, options: argparse.Namespace) -> tuple[FloatArray, FloatArray]:

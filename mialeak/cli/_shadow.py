@@ -111,7 +111,16 @@ def _columns(path: str, options: argparse.Namespace) -> Any:
         blocks = [rows for _, rows in read_blocks(path, 1 << 22)]
         if len(blocks) != 1:
             raise ValueError(f"{path} must hold one array; it holds {len(blocks)}")
-        return as_floats(np.asarray(blocks[0]), path, ndim=2)
+        matrix = as_floats(np.asarray(blocks[0]), path)
+        if matrix.ndim != 2:
+            cure = ""
+            if matrix.ndim == 3:
+                cure = ". Of several queries of an example save one number, such as their mean"
+            raise ValueError(
+                f"{path} must have 2 dimensions, models by examples; its shape is "
+                f"{matrix.shape}{cure}"
+            )
+        return matrix
     table = read_table(path, format=options.format, delimiter=_options.delimiter(options))
     names = list(table) if isinstance(table, dict) else list(table.column_names)
     return {name: table[name] for name in names}

@@ -14,14 +14,13 @@ from mialeak._arrays import (
     as_count,
     as_floats,
     as_probability,
-    as_share,
     invalid,
     plain,
     unsupported,
 )
 from mialeak._numerics.losses import Loss
 from mialeak._numerics.roots import least_epsilon
-from mialeak._results import Bounds, Kind
+from mialeak._results import Bounds, Kind, as_confidence
 from mialeak.exact._enclosure import (
     ENCLOSED,
     TailEnclosure,
@@ -472,7 +471,7 @@ class SampledTradeOff(EmpiricalTradeOff):
         from scipy.special import ndtri
 
         mean, error = self._moments()
-        reach = float(ndtri(0.5 + 0.5 * as_share(confidence, "confidence"))) * error
+        reach = float(ndtri(0.5 + 0.5 * as_confidence(confidence))) * error
         return Bounds(max(mean - reach, 0.0), min(mean + reach, 1.0), kind="estimate")
 
     def _moments(self) -> tuple[float, float]:

@@ -2,18 +2,23 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from mialeak._arrays import FloatArray, as_float, as_scores, as_share
+from mialeak._arrays import FloatArray, as_float, as_scores, invalid
 from mialeak._numerics.order import Order, smallest_bound
 from mialeak._numerics.rank_tests import Curves, Pairs
-from mialeak._results import Kind, Result
+from mialeak._results import Kind, Result, as_confidence
+from mialeak._score_labels import are_turned, name_of, refuse_score_name
 from mialeak.guarantees._guarantees import positive
 
 __all__ = ["SecurityBound", "overfitting_security_bound"]
+
+#: Standard deviations by which members' losses are the larger ones not by chance.
+_REVERSED = 5.0
 
 
 @dataclass(frozen=True, repr=False)
@@ -57,7 +62,8 @@ def overfitting_security_bound(
     Parameters
     ----------
     member_losses, nonmember_losses : array_like
-        Losses of rows that were trained on, and of fresh ones.  **All must be independent**: one
+        Losses of rows that were trained on, and of fresh ones: numbers that are smaller for
+        members.  Of confidences pass the negative logarithms.  **All must be independent**: one
         loss from each training run.  Losses of the members of one model are not independent; with
         them `plug_in` describes that model, and nothing is proved about the procedure.
     gamma : float
@@ -65,7 +71,7 @@ def overfitting_security_bound(
         ``lambda`` the weight of a true positive.
         Positive and finite.
     confidence : float
-        Strictly between 0 and 1.
+        At least 0.5 and below 1.
 
     Returns
     -------
@@ -74,7 +80,13 @@ def overfitting_security_bound(
     Raises
     ------
     ValueError
-        For no losses, NaN among them (with count and index), parameters out of range.
+        For no losses, NaN among them (with count and index), more than one axis of them, those
+        called confidences or the like, flags in place of losses, parameters out of range.
+
+    Warns
+    -----
+    UserWarning
+        Where the members' losses tend to be larger than those of others, by more than chance.
 
     Notes
     -----
@@ -95,10 +107,11 @@ def overfitting_security_bound(
     >>> f"{result.security_upper:.3f} {result.plug_in:.3f}"
     '0.098 0.056'
     """
-    inside = as_scores(member_losses, "member_losses")
-    outside = as_scores(nonmember_losses, "nonmember_losses")
+    inside = _as_losses(member_losses, "member_losses")
+    outside = _as_losses(nonmember_losses, "nonmember_losses")
     gamma = float(positive(as_float(gamma, "gamma"), "gamma"))
-    level = as_share(confidence, "confidence")
+    level = as_confidence(confidence)
+    _check_use(inside, outside)
     order = Order.of(inside, outside, higher_is_member=False, rng=0)
 
     def bound(one: Order) -> float:
@@ -113,6 +126,39 @@ def overfitting_security_bound(
     factor = max(1.0, 1.0 / gamma)
     upper = min(factor * (1.0 - proved), 1.0)
     return SecurityBound(upper, min(factor * (1.0 - measured), 1.0), threshold, gamma, level)
+
+
+def _as_losses(losses: Any, name: str) -> FloatArray:
+    """The losses, one of each training run, whose name is not that of confidences."""
+    if (word := name_of(losses)) is not None and not are_turned(word, losses):
+        cure = "Pass losses, as the negative logarithms of confidences"
+        refuse_score_name(word, name, higher_is_member=False, cure=cure)
+    scores, sides = as_scores(losses, name), np.shape(losses)
+    if sum(side != 1 for side in sides) > 1:
+        rule = f"have one loss for each training run; its shape is {sides}"
+        remedy = "Losses of several rows of one model are not independent: take one row a model"
+        invalid(name, rule, remedy=remedy)
+    return scores
+
+
+def _check_use(inside: FloatArray, outside: FloatArray) -> None:
+    """Refuse flags beside losses, and warn of losses that are larger for members."""
+    flags = [np.array_equal(np.unique(each), [0.0, 1.0]) for each in (inside, outside)]
+    if flags[0] != flags[1] and len(np.unique(inside if flags[1] else outside)) > 2:
+        name = "member_losses" if flags[0] else "nonmember_losses"
+        rule = f"be losses; all {(inside if flags[0] else outside).size} are 0 or 1, as flags are"
+        invalid(name, rule, remedy="Pass the losses of members, and those of others")
+    fresh = np.sort(outside)
+    below, upto = (np.searchsorted(fresh, inside, side=side).mean() for side in ("left", "right"))
+    area = 0.5 * float(below + upto) / outside.size
+    spread = ((inside.size + outside.size + 1) / (12.0 * inside.size * outside.size)) ** 0.5
+    if area - 0.5 > _REVERSED * spread:
+        warnings.warn(
+            "the losses of members tend to be larger than those of others: that of the member is "
+            f"the larger one of {area:.0%} of all pairs. If these are confidences, or other scores "
+            "that are larger for members, pass their negatives",
+            stacklevel=3,
+        )
 
 
 def _excess(gamma: float) -> Curves:

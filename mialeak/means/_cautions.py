@@ -19,6 +19,7 @@ from mialeak._fields import as_numbers, is_number
 from mialeak._labels import VARIANT, columns_that, is_household_name, is_person_name
 from mialeak._lines import cautions_of_names
 from mialeak._markers import MARKERS, cautions_of_thousands, marker_cautions, rows_of_column
+from mialeak._words import words_of
 from mialeak.means._allele_cautions import (
     allele_cautions,
     allele_number_cautions,
@@ -379,7 +380,7 @@ def _of_group_means(factors: Mapping[Any, Factor], numbers: Mapping[Any, Numbers
     means = [
         name
         for name, levels in numbers.items()
-        if levels is not None and not _MEAN_WORDS.isdisjoint(re.split(r"[\W_]+", str(name).lower()))
+        if levels is not None and not _MEAN_WORDS.isdisjoint(words_of(name))
     ]
     groups = [
         name

@@ -407,7 +407,7 @@ def repeat_cautions(matrix: Numbers, names: Sequence[Any]) -> list[str]:
     twins, pair = _twins(matrix, varied, std)
     if twins >= max(1.0, _SHARE * varied.size):
         count, seen = twins, varied.size
-        shown = f"such as column {names[pair[1]]!r} from {names[pair[0]]!r}"
+        shown = f"{names[pair[1]]!r} from {names[pair[0]]!r}"
     else:
         looked_at = [(varied[:_COLUMNS], min(_BLOCK, rows // 4))]
         if rows < 4 * _BLOCK:
@@ -422,12 +422,15 @@ def repeat_cautions(matrix: Numbers, names: Sequence[Any]) -> list[str]:
         if not blocks:
             return []
         count, place, seen = max(blocks)
-        shown = "such as the last of the columns of bits for each value"
+        shown = "the last of the columns of bits for each value"
         if place >= 0 and not _hold(matrix[:, [place]], (0.0, 1.0)).all():
-            shown = f"such as column {names[place]!r}"
+            shown = f"{names[place]!r}, a multiple, sum or difference of others"
+    columns = f"{count:,} column{'s' * (count > 1)}"
+    if seen == len(names):
+        columns = f"{count:,} of the {seen:,} columns"
     return [
-        f"{count:,} of {seen:,} columns follow from others, {shown}. Columns are taken as "
-        "independent here, so that these are counted again: exclude them, or take a shrunk "
+        f"{columns} can be computed from the other columns, such as {shown}. Columns are taken as "
+        "independent here, and what these show is counted twice: exclude them, or take a shrunk "
         "covariance."
     ]
 

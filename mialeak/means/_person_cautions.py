@@ -23,9 +23,9 @@ from mialeak._labels import (
     is_person_name,
     is_weight,
     names_of,
-    word_of,
 )
 from mialeak._samples import LEVEL, are_days, groups_of_rows, number_persons
+from mialeak._words import word_of
 
 __all__ = [
     "cautions_of_cells",

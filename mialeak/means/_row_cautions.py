@@ -14,6 +14,7 @@ from mialeak._arrays import FloatArray, listed
 from mialeak._columns import Factor
 from mialeak._fields import as_numbers
 from mialeak._labels import is_count_name, is_household_name, is_person_name
+from mialeak._words import words_of
 
 __all__ = ["cautions_of_genes", "cautions_of_named_groups", "row_cautions"]
 
@@ -139,7 +140,7 @@ def cautions_of_named_groups(factors: Mapping[Any, Factor]) -> list[str]:
         word = str(name).strip().lower()
         levels = as_numbers(factor.levels, text=_is_text(factor))
         if levels is None:
-            is_group = not _GROUPS.isdisjoint(re.split(r"[\W_]+", word))
+            is_group = not _GROUPS.isdisjoint(words_of(name))
         else:
             is_whole = _are_whole(np.asarray(levels[shown > 0], np.float64))
             is_group = is_whole and _NUMBERED.sub("", word) in _GROUPS and not is_count_name(name)

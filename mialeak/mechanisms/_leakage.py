@@ -15,13 +15,12 @@ from mialeak._arrays import (
     as_floats,
     as_gamma,
     as_probabilities,
-    as_share,
     invalid,
     unsupported,
 )
 from mialeak._blocks import resolve_workers
 from mialeak._labels import require_same_values
-from mialeak._results import Kind, Result
+from mialeak._results import Kind, Result, as_confidence
 from mialeak.discrete import max_leakage
 from mialeak.mechanisms._builtin import CellMechanism, Histogram, IntArray, Mode
 from mialeak.mechanisms._cellwise import (
@@ -325,7 +324,7 @@ def mechanism_leakage(
     if as_choice(method, "method", _METHODS) == "sample":
         require_sampled(mechanism, rows)
         drawn = as_count(_SAMPLES if samples is None else samples, "samples", least=4)
-        level = as_share(_CONFIDENCE if confidence is None else confidence, "confidence")
+        level = as_confidence(_CONFIDENCE if confidence is None else confidence)
         halves = Sampling(mechanism, law, size, weight, drawn // 2, threads)
         lower, upper = halves.bounds(level, rng, progress=progress)
         return MechanismLeakage(lower, upper, "estimate", rows, "split sample")

@@ -13,6 +13,7 @@ from scipy.special import betainccinv, betaincinv
 
 from mialeak._arrays import FloatArray, as_share, invalid
 from mialeak._report.text import number
+from mialeak._results import as_confidence
 from mialeak.auditing import Band
 from mialeak.plotting._axes import (
     CURVE,
@@ -238,7 +239,7 @@ class TradeOffDisplay:
         95% pointwise band (Clopper-Pearson)
         exact (advantage 0.383)
         """
-        share = None if confidence is None else as_share(confidence, "confidence")
+        share = None if confidence is None else as_confidence(confidence)
         curve = EmpiricalTradeOff(in_scores, out_scores)
         band = None if share is None else pointwise_band(curve, share)
         display = cls._measured(curve, band, name)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from mialeak._arrays import listed
 from mialeak._columns import Factor, each_factor, numeric_levels
 from mialeak._fields import is_number
-from mialeak._labels import NAMES_OF_PERIODS, is_count_name, is_person_name, is_weight, word_of
+from mialeak._labels import NAMES_OF_PERIODS, is_count_name, is_person_name, is_weight
 from mialeak._lines import cautions_of_blank_rows, cautions_of_lines, number_of_blank_rows
 from mialeak._markers import cautions_of_spellings, cautions_of_thousands, marker_cautions
 from mialeak._samples import (
@@ -25,6 +25,7 @@ from mialeak._samples import (
     repeated_piece,
     shares_differ,
 )
+from mialeak._words import word_of
 from mialeak.releases._analysis import joined
 from mialeak.releases._outputs import Output
 from mialeak.releases._people import People

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Container, Mapping
 from typing import Any
 
@@ -23,7 +22,6 @@ from mialeak._labels import (
     is_person_name,
     is_weight,
     names_of,
-    word_of,
 )
 from mialeak._lines import cautions_of_lines
 from mialeak._markers import (
@@ -42,6 +40,7 @@ from mialeak._samples import (
     numbers_within,
     shares_differ,
 )
+from mialeak._words import word_of, words_of
 from mialeak.tables._cells import all_differ, codes_of, summed
 from mialeak.tables._structure import common_divisor
 
@@ -323,7 +322,7 @@ def cautions_of_dropped(factors: dict[Any, Factor], rows: int, dropped: int) -> 
 
 def is_share(name: Any) -> bool:
     """Whether it is the name of a column of shares, means, thousands or amounts."""
-    return not _SHARES.isdisjoint(re.split(r"[\W_]+", str(name).lower().replace("%", " pct ")))
+    return not _SHARES.isdisjoint(words_of(str(name).replace("%", " pct ")))
 
 
 def identifiers(factors: dict[Any, Factor]) -> list[Any]:

@@ -16,8 +16,8 @@ from mialeak._labels import (
     WORDS_OF_TOTALS,
     is_person_name,
     names_of,
-    word_of,
 )
+from mialeak._words import word_of
 from mialeak.tables._cells import all_differ, codes_of, count_cells
 from mialeak.tables._counts import (
     NEARLY_ALL,

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from mialeak._columns import Factor
 from mialeak._labels import columns_that
+from mialeak._words import is_called, words_of
 from mialeak.tables._counts import numbers_of
 
 __all__ = ["cautions_of_grossed", "cautions_of_units"]
@@ -68,7 +69,7 @@ def cautions_of_grossed(
     column : function
         The column of a name, none if it does not hold single values.
     """
-    if _has(name, _SIZES) or np.count_nonzero(counts) < _FEWEST:
+    if is_called(name, _SIZES) or np.count_nonzero(counts) < _FEWEST:
         return []
     shown = np.flatnonzero(counts)
     size = counts[shown].astype(np.float64)
@@ -76,22 +77,24 @@ def cautions_of_grossed(
     def numbers(other: Any) -> FloatArray | None:
         return next((x for each in column(other) for x in [_numbers(each, shown)]), None)
 
-    met = [k for k in others if _has(k, _SIZES) and _is_size(numbers(k), size)]
+    met = [k for k in others if is_called(k, _SIZES) and _is_size(numbers(k), size)]
     if met:
         return [
             f"{columns_that(met, 'seems')} to be the size of a sample, and column {name!r} to be "
             "grossed up from it to a population. The answer is for as many people as are stated, "
             f"and those of the sample leak more: pass counts={met[0]!r} and exclude=[{name!r}]."
         ]
-    met = [k for k in others if _has(k, _SHARES, _SHARES_IN_WORDS) and _is_cv(numbers(k), size)]
+    met = [
+        k for k in others if _is_called(k, _SHARES, _SHARES_IN_WORDS) and _is_cv(numbers(k), size)
+    ]
     of_survey = f"{name[:-1]}M" if _OF_SURVEY.fullmatch(str(name)) else None
-    errors = [k for k in others if k == of_survey or _has(k, _ERRORS, _ERRORS_IN_WORDS)]
+    errors = [k for k in others if k == of_survey or _is_called(k, _ERRORS, _ERRORS_IN_WORDS)]
     of_count = [k for k in errors if _is_error(numbers(k), size)]
-    beside = [k for k in others if not _has(k, _HIGH)] if of_count else []
+    beside = [k for k in others if not is_called(k, _HIGH)] if of_count else []
     if not any(_is_larger(numbers(k), size) for k in beside):  # it may be the error of that
         met += of_count
     if not met:
-        low, high = ([k for k in others if _has(k, words)] for words in (_LOW, _HIGH))
+        low, high = ([k for k in others if is_called(k, words)] for words in (_LOW, _HIGH))
         if len(low) == len(high) == 1 and _are_limits(numbers(low[0]), numbers(high[0]), size):
             met = low + high
     if not met:
@@ -108,13 +111,13 @@ def cautions_of_units(
 ) -> list[str]:
     """A caution where a column of units has one value, thousands; the arguments are as above."""
     for other in others:
-        if not _has(other, _UNITS):
+        if not is_called(other, _UNITS):
             continue
         for factor in column(other):
             shown = np.unique(factor.codes)
             value = factor.value(int(shown[0])) if shown.size == 1 and shown[0] >= 0 else None
             text = str(value).strip().lower().replace("_", " ")
-            is_power = _has(other, _MULTIPLIERS) and _POWERS.fullmatch(text)
+            is_power = is_called(other, _MULTIPLIERS) and _POWERS.fullmatch(text)
             if is_power or _THOUSANDS.fullmatch(text):
                 return [
                     f"Column {other!r} has the value {value!r} in all rows: column {name!r} seems "
@@ -124,12 +127,9 @@ def cautions_of_units(
     return []
 
 
-def _has(name: Any, words: re.Pattern[str], several: Sequence[set[str]] = ()) -> bool:
+def _is_called(name: Any, words: re.Pattern[str], several: Sequence[set[str]]) -> bool:
     """Whether a word of the name of a column is one of these, or several of them are."""
-    text = re.sub(r"(?<=[a-z])(?=[A-Z])", " ", str(name)).lower()
-    parts = set(re.split(r"[\W_\d]+", text))
-    parts |= {"nobs"} if {"n", "obs"} <= parts else set()
-    return any(map(words.fullmatch, parts)) or any(each <= parts for each in several)
+    return is_called(name, words) or any(each.issubset(words_of(name)) for each in several)
 
 
 def _numbers(factor: Factor, rows: npt.NDArray[np.intp]) -> FloatArray | None:

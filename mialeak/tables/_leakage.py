@@ -417,7 +417,7 @@ def _count(
 ) -> _Counted:
     """Read, recode and count the columns of a table."""
     unrecoded, persons, empty, notes = read_rows(
-        table, columns, counts=counts, missing=missing, **options
+        table, columns, counts=counts, missing=missing, na=na, **options
     )
     factors, recoding = recoded(unrecoded, as_recoding(recode), persons)
     kept, n_missing = kept_rows(factors, persons, na)

@@ -162,7 +162,7 @@ def population_report(
         return None, cautions_of_weights(rowwise, size, values)
     if strata is not None:
         _check_strata(strata, list(values), n, recoding)
-    factors, persons, notes = _read(population, list(values), counts, missing, total)
+    factors, persons, notes = _read(population, list(values), counts, missing, total, na)
     factors, _ = recoded(factors, recoding, persons)
     places = _places(factors, persons, na)
     register, place, first = _matched(factors, persons, places, values)
@@ -235,7 +235,7 @@ def panel_report(
     """
     if panel is None:
         return None, []
-    factors, persons, notes = _read(panel, list(values), counts, missing, total, "panel")
+    factors, persons, notes = _read(panel, list(values), counts, missing, total, na, "panel")
     factors, _ = recoded(factors, recoding, persons)
     places = _places(factors, persons, na, "panel")
     rows, place, first = _matched(factors, persons, places, values)
@@ -335,6 +335,7 @@ def _read(
     counts: Any,
     missing: Any,
     total: Any,
+    na: str,
     argument: str = "population",
 ) -> tuple[dict[Any, Factor], IntArray | None, list[str]]:
     """The register's columns of these names, the people of each row where rows are cells, notes."""
@@ -359,7 +360,7 @@ def _read(
     if counted:
         how = {"total": total, "cure": f"Pass the {table} before suppression: all of it is known"}
         persons, _, notes = counts_of_rows(
-            population, counts, factors.pop(counts), factors, missing, **how
+            population, counts, factors.pop(counts), factors, missing, na, **how
         )
         check_index(population, factors, counts)
         return factors, persons, _of(table, notes)
@@ -399,6 +400,8 @@ def _places(
 ) -> IntArray:
     """The rows of the register that count."""
     absent = np.logical_or.reduce([factor.codes < 0 for factor in factors.values()])
+    if persons is not None:
+        absent &= persons > 0
     if na == "error" and absent.any():
         gaps = [(name, factor.n_missing) for name, factor in factors.items() if factor.n_missing]
         where = listed(gaps, show=lambda each: f"{each[1]:,} in column {each[0]!r}")

@@ -21,7 +21,7 @@ from mialeak.tables._grossed import cautions_of_grossed, cautions_of_units
 from mialeak.tables._margin_cells import as_margins
 from mialeak.tables._row_cautions import cautions_of_omitted_counts
 from mialeak.tables._sources import Source, repeated_cells
-from mialeak.tables._totals import cautions_of_sums
+from mialeak.tables._totals import cautions_of_sums, without_empties
 
 __all__ = [
     "all_columns",
@@ -74,6 +74,7 @@ def read_rows(
     missing: Any,
     total: Any,
     suppressed: Any,
+    na: str,
 ) -> tuple[dict[Any, Factor], IntArray | None, int, list[str]]:
     """The columns to count by; of a table of counts the persons of each row, empty rows, notes."""
     for name, value in (("total", total), ("suppressed", suppressed)):
@@ -117,7 +118,7 @@ def read_rows(
         )
         invalid("counts", rule, value=counts, remedy=remedy)
     options = {"total": total, "suppressed": suppressed}
-    persons, empty, notes = counts_of_rows(frame, counts, given, factors, missing, **options)
+    persons, empty, notes = counts_of_rows(frame, counts, given, factors, missing, na, **options)
     others = [name for name in names_of(frame) if name != counts]
     column = partial(factor_if_plain, frame, missing=missing)
     notes += cautions_of_grossed(counts, persons, others, column)
@@ -131,11 +132,13 @@ def counts_of_rows(
     counts: Factor,
     categories: dict[Any, Factor],
     missing: Any,
+    na: str,
     **options: Any,
 ) -> tuple[IntArray, int, list[str]]:
     """What :func:`as_cell_counts` returns, with totals in columns that are left out found too.
 
-    Rows that are totals of such a column would be added to those that they are the sums of.
+    Rows that are totals of such a column would be added to those that they are the sums of.  With
+    the `na` "drop", those with an empty field have no persons.
     """
     uncounted = {
         other: factor
@@ -146,13 +149,17 @@ def counts_of_rows(
     }
     every = {**categories, **uncounted}
     persons, empty, notes = as_cell_counts(name, counts, every, **options)
+    persons, of_empties = without_empties(every, persons, na, categories)
+    if not of_empties and uncounted:
+        persons, of_empties = without_empties(categories, persons, na, categories)
+    notes += of_empties
     places = np.flatnonzero(persons)
     for other, factor in uncounted.items():
         factors = {**categories, other: factor}
         cells = cells_of(factors, places, persons)
         first = places[cells.first_row]
         values = {key: Factor(each.codes[first], each.levels) for key, each in factors.items()}
-        notes += cautions_of_sums(values, cells.counts)
+        notes += cautions_of_sums(values, cells.counts, na)
     return persons, empty, notes
 
 

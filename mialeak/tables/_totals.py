@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from typing import Any, NoReturn
 
 import numpy as np
@@ -15,7 +15,7 @@ from mialeak._fields import is_number
 from mialeak.tables._cells import codes_of, count_cells, summed
 from mialeak.tables._classes import cautions_of_classes
 
-__all__ = ["cautions_of_sums"]
+__all__ = ["cautions_of_sums", "without_empties"]
 
 IntArray = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
@@ -28,6 +28,11 @@ _NAMED_AT_END = 30.0
 #: Noise of a count that is protected by noise: totals differ from their parts by so much for each.
 _NOISE = 3
 
+#: Rows times sets of columns without a value, up to which the rows of each set are compared.
+_MOST_COMPARED = 100_000_000
+#: Such sets, without a total in all of which no more are looked at.
+_FIRST_MARGINS = 4
+
 #: Levels of a column up to which sums of a part of them are looked for; of any part, by all parts
 #: and by elimination.
 _MOST_LEVELS = 400
@@ -36,14 +41,17 @@ _MOST_FOR_ALL, _MOST_ELIMINATED = 16, 160
 _PRIME = 2**31 - 1
 
 
-def cautions_of_sums(categories: Mapping[Any, Factor], counts: IntArray) -> list[str]:
+def cautions_of_sums(
+    categories: Mapping[Any, Factor], counts: IntArray, na: str = "category"
+) -> list[str]:
     """A sentence for values that may be totals of others in their column, or classes of classes.
 
     The count of a total is half of what all rows sum to that differ in this column alone, wherever
     it stands beside others; that of a subtotal the sum of values that stand together, or of any
     others if there are enough counts to show that.  Rows of
     totals of several columns that have one word sum to what the rows without it sum to.
-    `categories` and `counts` are those of the cells, none of which is empty.
+    `categories` and `counts` are those of the cells, none of which is empty; with the `na` "drop",
+    rows without a value are in the table where the column is left out.
 
     Raises
     ------
@@ -78,14 +86,14 @@ def cautions_of_sums(categories: Mapping[Any, Factor], counts: IntArray) -> list
         values = [None if level == missing else categories[name].value(level) for level in sums]
         met = listed(values, show=repr)
         if odds >= math.log(_REFUSED):
-            _refuse_sums(name, met, values)
+            _refuse_sums(name, met, values, na)
         cautions.append(
             f"The counts of {met} in column {name!r} are the sums of others. If these are "
             "totals, leave out their rows."
         )
     for word, names, odds in _words_of_margins(categories, counts):
         if odds >= math.log(_REFUSED):
-            _refuse_sums(names[0], repr(word), [word])
+            _refuse_sums(names[0], repr(word), [word], na)
         cautions.append(
             f"The rows with {word!r} in column {listed(names)} sum to what the others sum to. If "
             "these are totals, leave out their rows."
@@ -93,10 +101,96 @@ def cautions_of_sums(categories: Mapping[Any, Factor], counts: IntArray) -> list
     return cautions
 
 
-def _refuse_sums(name: Any, met: str, values: list[Any]) -> NoReturn:
+def without_empties(
+    categories: Mapping[Any, Factor], counts: IntArray, na: str, chosen: Container[Any]
+) -> tuple[IntArray, list[str]]:
+    """The counts, 0 in rows that an empty field marks as totals, as ROLLUP does; and a note.
+
+    Such rows are left out with ``na="drop"``, which leaves out all rows without a value in a
+    `chosen` column.  They are those without a value in the same columns
+    whose counts are the sums of the rows with a value in every column.
+
+    Raises
+    ------
+    ValueError
+        If that cannot be a coincidence, and `na` is another.
+    """
+    rows, names, odds, larger = _rows_of_empties(categories, counts)
+    if odds < math.log(_NAMED_AT_END):
+        is_dropped = na == "drop" and all(name in chosen for name in larger)
+        return counts, _cautions_of_larger(larger, is_dropped)
+    if na == "drop":
+        note = (
+            f"{np.count_nonzero(rows):,} of {len(rows):,} rows are left out as totals: each has an "
+            "empty field, and their counts are the sums of the other rows."
+        )
+        return np.where(rows, 0, counts), [note]
+    if odds >= math.log(_REFUSED):
+        rule = "hold no totals; the counts of rows without a value there are the sums of others"
+        remedy = "Leave out the rows of totals with na='drop'"
+        invalid(f"column {names[0]!r}", rule, remedy=remedy)
+    return counts, [
+        f"The rows without a value in column {listed(names)} sum to what the others sum to. If "
+        "these are totals, leave out their rows with na='drop'."
+    ]
+
+
+def _cautions_of_larger(names: list[Any], is_dropped: bool) -> list[str]:
+    if not names:
+        return []
+    return [
+        f"The rows without a value in column {listed(names)} count more persons than those that "
+        "they would be the totals of, as where small counts are not in the table. If these are "
+        + (
+            "totals, none of these persons is missing."
+            if is_dropped
+            else "totals, take their rows out of the table: the same persons are counted twice."
+        )
+    ]
+
+
+def _rows_of_empties(
+    categories: Mapping[Any, Factor], counts: IntArray
+) -> tuple[Flags, list[Any], float, list[Any]]:
+    """The rows that an empty field marks as totals, these columns, and the logarithm of the odds.
+
+    And the columns without a value where all such rows may be totals of others, some not shown.
+
+    A column with one value in all rows that are no totals, as the level of a total is, is not
+    compared.
+    """
+    none = np.zeros(len(counts), np.bool_)
+    empty = {name: each.codes < 0 for name, each in categories.items() if each.n_missing}
+    if not empty:
+        return none, [], 0.0, []
+    marked = np.array(list(empty.values())) & (counts > 0)
+    detail = ~marked.any(axis=0) & (counts > 0)
+    margins = np.unique(marked[:, marked.any(axis=0)], axis=1).T
+    if not detail.any() or len(margins) * len(counts) > _MOST_COMPARED:
+        return none, [], 0.0, []
+    single = {name for name, each in categories.items() if np.ptp(each.codes[detail]) == 0}
+    odds, rows, met, larger = 0.0, none, np.zeros(len(empty), np.bool_), 0
+    for place, margin in enumerate(margins):
+        if place >= _FIRST_MARGINS and odds == larger == 0:
+            break
+        away = single.union(name for name, is_in in zip(empty, margin, strict=True) if is_in)
+        kept = [each for name, each in categories.items() if name not in away]
+        here = np.asarray((marked == margin[:, None]).all(axis=0))
+        sums, parts = _margin(kept, counts, detail, detail | here)
+        if (gained := _odds_of_margin(sums, parts)) > 0.0:
+            odds, rows, met = odds + gained, rows | here, met | margin
+        elif sums.sum() >= parts.sum() and ((sums >= parts) & (parts > 0))[sums > 0].all():
+            larger += 1
+    names = [name for name, is_in in zip(empty, met, strict=True) if is_in]
+    return rows, names, odds, list(empty) if larger == len(margins) else []
+
+
+def _refuse_sums(name: Any, met: str, values: list[Any], na: str) -> NoReturn:
     rule = f"hold no totals; the counts of {met} are the sums of others"
     cure = "na='drop'" if None in values else f"total={[f'{name}={each}' for each in values]!r}"
     remedy = f"Leave out the rows of totals with {cure}"
+    if None in values and na == "drop":
+        remedy = "Take the rows without a value there out of the table"
     invalid(f"column {name!r}", rule, remedy=remedy)
 
 
@@ -357,21 +451,26 @@ def _words_of_margins(
         for margin in np.unique(marked[:, ~detail], axis=1).T:
             kept = [key for key in categories if key not in np.array(list(met), object)[margin]]
             rows = np.asarray(detail | (marked == margin[:, None]).all(axis=0))
-            odds += _odds_of_margin([categories[key] for key in kept], counts, detail, rows)
+            odds += _odds_of_margin(*_margin([categories[k] for k in kept], counts, detail, rows))
         if odds >= math.log(_NAMED):
             yield word, list(met), odds
 
 
-def _odds_of_margin(
+def _margin(
     kept: list[Factor],
     counts: IntArray,
     detail: npt.NDArray[np.bool_],
     rows: npt.NDArray[np.bool_],
-) -> float:
-    """Logarithm of the odds against the other `rows` being sums of those of `detail` by chance."""
+) -> tuple[IntArray, IntArray]:
+    """The counts of the other `rows` by the columns `kept`, and those of the rows of `detail`."""
     places = np.flatnonzero(rows)
     cells = count_cells([codes_of(factor, places) for factor in kept], len(places))
     parts = summed(cells.of_row, np.where(detail, counts, 0)[places], len(cells.counts))
     sums = summed(cells.of_row, np.where(detail, 0, counts)[places], len(cells.counts))
+    return sums, parts
+
+
+def _odds_of_margin(sums: IntArray, parts: IntArray) -> float:
+    """Logarithm of the odds against the counts `sums` being those of their `parts` by chance."""
     shown = sums > 0
     return float(np.log(sums[shown]).sum()) if (parts == sums)[shown].all() else 0.0

@@ -170,9 +170,11 @@ def _furthest(pieces: Iterable[FloatArray], k: int) -> Canaries:
 
 def _highest_ranked(pieces: Iterable[Iterable[FloatArray]], k: int) -> Canaries:
     """The candidates of the k largest sums of ranks, from the distances of each step."""
+    from scipy.stats import rankdata
+
     total: FloatArray | None = None
     for step, distances in enumerate(pieces):
-        ranks = _ranks(np.concatenate([np.empty(0), *distances]))
+        ranks: FloatArray = rankdata(np.concatenate([np.empty(0), *distances]))
         if total is None:
             total = ranks
         elif total.size != ranks.size:
@@ -247,12 +249,6 @@ def _distances_of(
         )
         invalid("candidates", rule)
     return distances
-
-
-def _ranks(values: FloatArray) -> FloatArray:
-    """1 for the least value; equal ones share their mean rank."""
-    _, places, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return (np.cumsum(counts) - 0.5 * (counts - 1))[places]
 
 
 #: Rows of multiples of the identity made at once.

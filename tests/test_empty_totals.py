@@ -1,0 +1,115 @@
+"""Rows that an empty field marks as totals, as ROLLUP and CUBE of SQL write them."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mialeak.cli import main
+from mialeak.tables import table_leakage
+
+KEYS = ["region", "sex", "edu"]
+
+
+def persons(rows=500, seed=0):
+    rng = np.random.default_rng(seed)
+    values = {"region": list("ABC"), "sex": list("fm"), "edu": ["low", "mid", "high"]}
+    return pd.DataFrame({name: rng.choice(each, rows) for name, each in values.items()})
+
+
+def grouped(frame, sets):
+    """What GROUP BY GROUPING SETS writes: one grouping after another."""
+    parts = [
+        frame.groupby(list(keys)).size().reset_index(name="n")
+        if keys
+        else pd.DataFrame({"n": [len(frame)]})
+        for keys in sets
+    ]
+    return pd.concat(parts)[[*KEYS, "n"]]
+
+
+ROLLUP = [KEYS[:k] for k in (3, 2, 1, 0)]
+CUBE = [keys for k in (3, 2, 1, 0) for keys in itertools.combinations(KEYS, k)]
+FORMS = {"ROLLUP": ROLLUP, "CUBE": CUBE, "SETS": [KEYS, ["edu"]], "one total": [KEYS, []]}
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("columns", [None, KEYS, ["region"], ["edu", "sex"]])
+def test_the_answer_is_that_of_the_table_without_totals(form, columns):
+    """Also where the column with the empty field is not counted."""
+    frame = persons()
+    table = grouped(frame, FORMS[form])
+    report = table_leakage(table, columns, counts="n", na="drop")
+    assert (report.rows, report.rows_dropped) == (500, 0)
+    expected = table_leakage(frame, columns)
+    assert (report.plug_in, report.n_cells) == (expected.plug_in, expected.n_cells)
+    (caution,) = report.cautions
+    totals = len(table) - len(frame.value_counts(KEYS))
+    assert caution.startswith(f"{totals} of {len(table)} rows are left out as totals: each has")
+
+
+def test_the_level_of_a_total_beside_it_is_no_category_of_the_totals():
+    table = grouped(persons(), ROLLUP)
+    table["grouping_id"] = table[KEYS].isna().sum(axis=1)
+    report = table_leakage(table, KEYS, counts="n", na="drop")
+    assert (report.rows, report.rows_dropped) == (500, 0)
+
+
+@pytest.mark.parametrize("na", ["error", "category"])
+@pytest.mark.parametrize("columns", [None, ["region"]])
+def test_totals_that_are_not_dropped_are_refused(na, columns):
+    table = grouped(persons(), ROLLUP)
+    with pytest.raises(ValueError, match=r"hold no totals; the counts of rows .*na='drop'"):
+        table_leakage(table, columns, counts="n", na=na)
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_persons_without_a_value_are_no_totals(seed):
+    frame = persons(seed=seed)
+    rng = np.random.default_rng(seed)
+    share = (0.02, 0.1, 0.3, 0.45)[seed % 4]
+    for name in KEYS[seed % 3 :]:
+        frame.loc[rng.random(len(frame)) < share, name] = None
+    table = frame.groupby(KEYS, dropna=False).size().reset_index(name="n")
+    known = int(frame.notna().all(axis=1).sum())
+    report = table_leakage(table, counts="n", na="drop")
+    assert (report.rows, report.rows_dropped) == (known, 500 - known)
+    assert not any("left out as totals" in each or "twice" in each for each in report.cautions)
+    assert table_leakage(table, counts="n", na="category").rows == 500
+    with pytest.raises(ValueError, match="have no missing values"):
+        table_leakage(table, counts="n")
+
+
+def test_totals_whose_parts_are_suppressed_in_part_have_a_caution():
+    table = grouped(persons(), ROLLUP)
+    table = table[table["n"] > 27]
+    report = table_leakage(table, ["region"], counts="n", na="drop")
+    (caution,) = (each for each in report.cautions if "twice" in each)
+    assert "count more persons than those that they would be the totals of" in caution
+    caution, dropped = table_leakage(table, KEYS, counts="n", na="drop").cautions
+    assert caution.endswith("If these are totals, none of these persons is missing.")
+    assert "1,500 of 1,812 persons are dropped" in dropped
+
+
+def test_dropped_rows_are_not_left_out_with_na_drop_once_more(tmp_path, capsys):
+    table = grouped(persons(), ROLLUP)
+    path = tmp_path / "t.csv"
+    table[table["n"] > 27].to_csv(path, index=False)
+    line = ["table", str(path), "--columns", "region,sex", "--counts", "n", "--na"]
+    assert main([*line, "drop"]) == 1
+    assert "Take the rows without a value there out of the table" in capsys.readouterr().err
+
+
+def test_a_register_may_have_such_totals_too():
+    frame = persons(3000)
+    sample = frame[::10]
+    expected = table_leakage(sample, KEYS, population=frame).population.leakage
+    counted = grouped(frame, ROLLUP)
+    report = table_leakage(sample, KEYS, population=counted, counts="n", na="drop")
+    assert report.population.leakage == pytest.approx(expected, rel=1e-12)
+    assert any("Of the register: 23 of" in each or "left out" in each for each in report.cautions)
+    with pytest.raises(ValueError, match="hold no totals"):
+        table_leakage(sample, KEYS, population=counted, counts="n")
