@@ -13,10 +13,10 @@ from mialeak._arrays import (
     as_flag,
     as_float,
     invalid,
-    sampled_rows,
     unsupported,
 )
 from mialeak._columns import as_markers
+from mialeak._counts import sampled_rows
 from mialeak._files.genotypes import GenotypeTable
 from mialeak.means._groups import GroupedMeanReport, report_by_group
 from mialeak.means._panel import ReferencePanel, is_panel, reference_panel
