@@ -101,7 +101,7 @@ def test_what_is_left_out_is_far_below_the_error(monkeypatch):
 
     p = np.random.default_rng(4).dirichlet(np.ones(30))
     some = mechanism_leakage(Mode(), p, 200)
-    monkeypatch.setattr(_mode, "_LEFT_OUT", 0.0)
+    monkeypatch.setattr(_mode, "_OMITTED", 0.0)
     everything = mechanism_leakage(Mode(), p, 200)
     assert abs(some.upper - everything.upper) <= 1e-16
 

@@ -28,7 +28,7 @@ _MOST_HELD = 2**25
 #: Partial sums over all nodes, and products of those of two cells: some 10 s each.
 _MOST_SUMS, _MOST_PRODUCTS = 2**28, 2**35
 #: What the pairs of a node and a count that are left out may contribute to the leakage, in all.
-_LEFT_OUT = 1e-17
+_OMITTED = 1e-17
 #: Pairs that are multiplied at once.
 _PAIRS = 2**9
 
@@ -74,8 +74,8 @@ def mode_leakage(p: FloatArray, n: int, gamma: float, *, poisson: bool) -> float
         chance = float(poisson_pmf(np.array([float(n)]), float(n))[0])
         once = (half == 0) | (half == size // 2)
         weights = np.where(once, 1.0, 2.0) / (size * chance) * nodes**-n
-    room = 2 ** max(cells - 1, 0).bit_length()
-    measure = np.zeros((room, room))
+    padded = 2 ** max(cells - 1, 0).bit_length()
+    measure = np.zeros((padded, padded))
     for terms in _terms_that_matter(p, n, gamma, nodes, weights, (int(low.max()), most)):
         for start in range(0, terms.law.shape[1], _PAIRS):
             _add_products(terms, slice(start, start + _PAIRS), measure)
@@ -90,7 +90,7 @@ def _terms_that_matter(
     weights: ComplexArray,
     counts_of_mode: tuple[int, int],
 ) -> Iterator[_Terms]:
-    """The terms of each node, at the counts at which they may be larger than `_LEFT_OUT` allows.
+    """The terms of each node, at the counts at which they may be larger than `_OMITTED` allows.
 
     The product of all cells but two is at most that without its two smallest factors.
     """
@@ -100,7 +100,7 @@ def _terms_that_matter(
     gap = counts - gamma * n * p[:, None]
     moments = np.abs(gap) * law
     largest = law.sum(axis=0) * np.cumsum(moments, axis=1).sum(axis=0) + moments.sum(axis=0)
-    allowed = _LEFT_OUT * n * max(gamma, 1.0) / (len(nodes) * (most + 1 - least))
+    allowed = _OMITTED * n * max(gamma, 1.0) / (len(nodes) * (most + 1 - least))
     possible = np.flatnonzero((largest * np.abs(weights).max() > allowed) & (counts >= least))
     if not possible.size:
         return
@@ -167,18 +167,18 @@ class _Runs:
     def merged(self) -> _Runs:
         """Each two neighbouring runs as one."""
         below, upto = self.below[:, None], self.upto[:, None]
-        left, right = slice(0, None, 2), slice(1, None, 2)
+        even, odd = slice(0, None, 2), slice(1, None, 2)
 
-        def joined(part: ComplexArray, others_l: Any, others_r: Any) -> ComplexArray:
-            halves = part[left] * others_r[right], part[right] * others_l[left]
+        def joined(part: ComplexArray, before: Any, after: Any) -> ComplexArray:
+            halves = part[even] * after[odd], part[odd] * before[even]
             return np.concatenate(halves, axis=1)
 
         return _Runs(
             joined(self.before, below, below),
             joined(self.behind, upto, upto),
             joined(self.law, below, upto),
-            self.below[left] * self.below[right],
-            self.upto[left] * self.upto[right],
+            self.below[even] * self.below[odd],
+            self.upto[even] * self.upto[odd],
         )
 
 
@@ -194,8 +194,8 @@ def _add_products(terms: _Terms, pairs: slice, measure: FloatArray) -> None:
     after = np.ones_like(ahead)  # of the cells from here on
     np.cumprod(below, axis=0, out=ahead[1:])
     np.cumprod(upto[::-1], axis=0, out=after[-2::-1])
-    own = (terms.shifted[:, pairs] * ahead[:-1] * after[1:]).real.sum(axis=1)
-    measure[np.diag_indices(cells)] += own
+    diagonal = (terms.shifted[:, pairs] * ahead[:-1] * after[1:]).real.sum(axis=1)
+    measure[np.diag_indices(cells)] += diagonal
     before, behind = terms.moment_below[:, pairs], terms.moment_upto[:, pairs]
     runs = _Runs(before[:, None], behind[:, None], law[:, None], below, upto)
     while len(runs.below) > 1:
