@@ -7,8 +7,8 @@ combination without an answer by :func:`unsupported`:
     ``<argument> is not available <case>: <why>. <remedy>``
 
 A conversion never changes a value: an integer that is not a float64 is an error.  Only long
-doubles, fractions and decimals are rounded, to the nearest float64.  Arrays that are already
-float64 are not copied.
+doubles, fractions and decimals are rounded, to the nearest float64, and a probability above 1 by at
+most 8 eps, as rounding leaves it, counts as 1.  Arrays that are already float64 are not copied.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ __all__ = [
     "refuse_masked",
     "require",
     "require_within",
-    "sampled_rows",
+    "rounded_to_one",
     "unsupported",
     "within",
 ]
@@ -70,6 +70,9 @@ MAX_COUNT = 2**53
 
 #: Largest deviation from 1 of a sum of probabilities: rounded decimals pass, float32 does not.
 MASS_TOLERANCE = 1e-9
+
+#: Largest probability that counts as 1: 8 eps above, as rounding leaves it after about ten steps.
+_ROUNDED_ONE = 1.0 + 8.0 * 2.0**-52
 
 #: Largest number of items in an error, and of characters of an item.
 _LISTED, _LONGEST = 3, 100
@@ -375,10 +378,20 @@ def as_probabilities(values: Any, name: str, *, ndim: int | None = None) -> Floa
     laws = as_floats(values, name, ndim=ndim)
     if laws.ndim == 0:
         invalid(name, "be an array of probabilities, one for each outcome")
-    require_within(laws, 0.0, 1.0, name, "hold probabilities between 0 and 1")
+    if not within(laws, 0.0, 1.0):
+        laws = rounded_to_one(laws)
+        remedy = "Divide by the sum" if np.any(laws > 1.0) else ""
+        require_within(laws, 0.0, 1.0, name, "hold probabilities between 0 and 1", remedy=remedy)
     for total in np.ravel(laws.sum(axis=-1)).tolist():
         check_mass(total, name, "Divide by the sum")
     return laws
+
+
+def rounded_to_one(p: FloatArray) -> FloatArray:
+    """`p` with 1 in place of what is above 1 by at most 8 eps; `p` itself if nothing is."""
+    if within(p, -math.inf, 1.0):
+        return p
+    return np.where((p > 1.0) & (p <= _ROUNDED_ONE), 1.0, p)
 
 
 def check_mass(mass: float, name: str, remedy: str) -> None:
@@ -439,7 +452,7 @@ def _range_rule(least: int, most: int) -> str:
 
 def as_probability(values: Any, name: str) -> FloatArray:
     """`values` as an array of numbers in [0, 1]."""
-    array = as_floats(values, name)
+    array = rounded_to_one(as_floats(values, name))
     require_within(array, 0.0, 1.0, name, "be between 0 and 1")
     return array
 
@@ -466,25 +479,6 @@ def as_gamma(gamma: Any) -> float:
         remedy = "It is the weight of the game, 1 by default, and no sampling rate"
         invalid("gamma", "be positive", value=value, remedy=remedy)
     return value
-
-
-def sampled_rows(rate: float, n: int) -> int:
-    """``rate * n``, which must be an integer of at least 2."""
-    rate = as_float(rate, "sampling_rate")
-    if not 0.0 < rate <= 1.0:
-        invalid("sampling_rate", "be above 0 and at most 1", value=rate)
-    rows = round(rate * n)
-    if abs(rate * n - rows) > 1e-9 * rows or rows < 2:
-        low = max(2, int(np.floor(rate * n)))
-        high = min(n, low + 1 if rate * n >= 2.0 else low)
-        near = " and ".join(f"{k / n!r} ({k} rows)" for k in sorted({low, high}))
-        invalid(
-            "sampling_rate",
-            f"draw an integer number of rows, at least 2, of n = {n}",
-            value=rate,
-            remedy=f"The nearest that do: {near}",
-        )
-    return rows
 
 
 def as_scores(values: Any, name: str) -> FloatArray:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from mialeak._arrays import (
     FloatArray,
+    as_float,
     as_floats,
     every,
     for_columns,
@@ -18,6 +19,7 @@ from mialeak._arrays import (
     listed,
     require,
     require_within,
+    rounded_to_one,
     within,
 )
 from mialeak._kernels import checks
@@ -28,6 +30,7 @@ __all__ = [
     "MOST_ROWS",
     "Releases",
     "as_column_probabilities",
+    "bit_probabilities",
     "count_tolerance",
     "hardy_weinberg_ratio",
     "refuse_answers",
@@ -38,7 +41,7 @@ __all__ = [
     "require_persons",
     "require_possible_genotype",
     "require_possible_target",
-    "require_probability",
+    "sampled_rows",
     "swapped_alleles",
     "warn_of_chromosomes",
 ]
@@ -92,16 +95,18 @@ def as_column_probabilities(
     if array.shape not in ((), (columns,)):
         rule = f"be a number or have {columns} entries, one for each of target"
         invalid(name, f"{rule}; its shape is {array.shape}")
-    p = for_columns(array, columns)
     if within(array, _LEAST, _BELOW_ONE):
-        return p, _NO_COLUMNS
-    require_probability(array, name)
+        return for_columns(array, columns), _NO_COLUMNS
+    p = for_columns(bit_probabilities(array, name), columns)
     return p, ((p == 0.0) | (p == 1.0)).nonzero()[0]
 
 
-def require_probability(array: FloatArray, name: str) -> None:
+def bit_probabilities(array: FloatArray, name: str) -> FloatArray:
+    """`array`, probabilities of bits or alleles, without what rounding leaves above 1."""
+    array = rounded_to_one(array)
     require_within(array, 0.0, 1.0, name, "be between 0 and 1")
     require((array == 0.0) | (array >= _LEAST), array, name, "be 0 or at least 2**-1000")
+    return array
 
 
 def require_possible_target(good: npt.NDArray[np.bool_], target: FloatArray, p: FloatArray) -> None:
@@ -393,3 +398,22 @@ class Releases(Protocol):
 
     def require(self, good: npt.NDArray[np.bool_], rule: str, remedy: str = "") -> None:
         """Raise for the first release where `good` is false."""
+
+
+def sampled_rows(rate: float, n: int) -> int:
+    """``rate * n``, which must be an integer of at least 2."""
+    rate = as_float(rate, "sampling_rate")
+    if not 0.0 < rate <= 1.0:
+        invalid("sampling_rate", "be above 0 and at most 1", value=rate)
+    rows = round(rate * n)
+    if abs(rate * n - rows) > 1e-9 * rows or rows < 2:
+        low = max(2, int(np.floor(rate * n)))
+        high = min(n, low + 1 if rate * n >= 2.0 else low)
+        near = " and ".join(f"{k / n!r} ({k} rows)" for k in sorted({low, high}))
+        invalid(
+            "sampling_rate",
+            f"draw an integer number of rows, at least 2, of n = {n}",
+            value=rate,
+            remedy=f"The nearest that do: {near}",
+        )
+    return rows

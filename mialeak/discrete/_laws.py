@@ -31,6 +31,7 @@ from mialeak._arrays import (
     check_mass,
     invalid,
     refuse_masked,
+    rounded_to_one,
 )
 from mialeak._blocks import BLOCK
 from mialeak._kernels import binomial
@@ -128,6 +129,8 @@ class Law(Population):
             block = as_block(piece)
             out = np.empty_like(block)
             bad = binomial.leakage_atoms(block, size, gamma, 1.0, out)
+            if bad >= 0:  # perhaps only what rounding leaves above 1
+                bad = binomial.leakage_atoms(rounded_to_one(block), size, gamma, 1.0, out)
             if bad >= 0:
                 bad_probability(start, bad, piece, DIVIDE)
             leakages.append(np.minimum(out, 1.0, out=out))  # a rare atom's 1 may round up

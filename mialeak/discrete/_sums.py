@@ -22,6 +22,7 @@ from mialeak._arrays import (
     contiguous,
     invalid,
     refuse_masked,
+    rounded_to_one,
 )
 from mialeak._blocks import map_blocks, row_blocks
 from mialeak._kernels import binomial
@@ -90,8 +91,8 @@ def as_block(piece: npt.NDArray[Any]) -> FloatArray:
 
 
 def checked_block(start: int, piece: npt.NDArray[Any]) -> FloatArray:
-    """A piece as float64, refused unless all of it is in [0, 1]."""
-    block = as_block(piece)
+    """A piece as float64, refused unless all of it is in [0, 1], rounding above 1 excepted."""
+    block = rounded_to_one(as_block(piece))
     good = (block >= 0) & (block <= 1)
     if not good.all():
         bad_probability(start, int(np.argmin(good)), piece, DIVIDE)
@@ -176,7 +177,10 @@ def _block_sums(
 ) -> tuple[float, ...]:
     """Leakage and mass of the atoms of a piece, each in two words."""
     start, atoms = piece
-    bad, *sums = binomial.leakage_sum(as_block(atoms), n, gamma, total)
+    block = as_block(atoms)
+    bad, *sums = binomial.leakage_sum(block, n, gamma, total)
+    if bad >= 0:  # perhaps only what rounding leaves above 1
+        bad, *sums = binomial.leakage_sum(rounded_to_one(block), n, gamma, total)
     if bad >= 0:
         bad_probability(start, bad, atoms, remedy)
     return tuple(sums)

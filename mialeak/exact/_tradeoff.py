@@ -14,10 +14,10 @@ from mialeak._arrays import (
     as_count,
     as_floats,
     invalid,
-    sampled_rows,
     unsupported,
 )
 from mialeak._blocks import resolve_workers
+from mialeak._counts import sampled_rows
 from mialeak._labels import require_same_columns
 from mialeak.exact._atoms import (
     MOST_ATOMS,

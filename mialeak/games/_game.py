@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from scipy import linalg
 
-from mialeak._arrays import FloatArray, as_count, as_floats, first_index, invalid, sampled_rows
+from mialeak._arrays import FloatArray, as_count, as_floats, first_index, invalid
 from mialeak._blocks import (
     map_blocks,
     one_blas_thread,
@@ -18,6 +18,7 @@ from mialeak._blocks import (
     row_blocks,
     spawn_streams,
 )
+from mialeak._counts import sampled_rows
 from mialeak._labels import require_same_columns
 from mialeak._numerics.whitening import variances_or_matrix
 from mialeak.games._columns import Block, columns_of, laws_of

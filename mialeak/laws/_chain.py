@@ -19,11 +19,11 @@ from mialeak._arrays import (
 )
 from mialeak._counts import (
     Releases,
+    bit_probabilities,
     count_tolerance,
     hardy_weinberg_ratio,
     require_counts,
     require_possible_target,
-    require_probability,
 )
 from mialeak._labels import labels_of, require_same_columns
 from mialeak.laws._base import Marginal, as_parameter, as_rows
@@ -154,7 +154,7 @@ class Chain(Marginal):
             rule = "be one number, the probability of a one in the first column"
             remedy = "Chain.from_correlation takes the probabilities of all columns"
             invalid("start", f"{rule}; its shape is {start.shape}", remedy=remedy)
-        require_probability(start, "start")
+        start = bit_probabilities(start, "start")
         set_field = object.__setattr__
         for name in ("after_zero", "after_one"):
             set_field(self, name, _as_steps(getattr(self, name), name))
@@ -207,8 +207,7 @@ class Chain(Marginal):
         array([0.93])
         """
         named = labels_of(p)
-        p = as_parameter(p, "p")
-        require_probability(p, "p")
+        p = bit_probabilities(as_parameter(p, "p"), "p")
         r = as_floats(correlation, "correlation", finite=True)
         if r.shape not in ((), (p.size - 1,)):
             rule = f"be a number or have {p.size - 1} entries, one for each two neighbours"
@@ -492,7 +491,6 @@ def _as_steps(given: Any, name: str) -> FloatArray:
     elif array.ndim > 2 or (array.ndim == 2 and array.shape[1] != 2):
         rule = "have one entry for each step, or two columns for a chain of second order"
         invalid(name, f"{rule}; its shape is {array.shape}")
-    require_probability(array, name)
-    steps = np.array(array, ndmin=1, order="C")
+    steps = np.array(bit_probabilities(array, name), ndmin=1, order="C")
     steps.flags.writeable = False
     return steps

@@ -16,12 +16,12 @@ from mialeak._arrays import (
 from mialeak._counts import (
     MOST_ROWS,
     Releases,
+    bit_probabilities,
     require_counts,
     require_genotype,
     require_genotype_means,
     require_likely_counts,
     require_possible_target,
-    require_probability,
 )
 from mialeak._kernels import scores as sums
 from mialeak._numerics.draws import binomial_draw, draw_means
@@ -47,8 +47,8 @@ class _Probability(Marginal):
     p: Any
 
     def __post_init__(self) -> None:
-        given, p = self.p, as_parameter(self.p, "p")
-        require_probability(p, "p")
+        given, p = self.p, bit_probabilities(as_parameter(self.p, "p"), "p")
+        p.flags.writeable = False
         object.__setattr__(self, "p", p)
         with_labels(self, p=given)
 

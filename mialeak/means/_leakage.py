@@ -13,9 +13,9 @@ from mialeak._arrays import (
     as_flag,
     as_float,
     invalid,
-    sampled_rows,
     unsupported,
 )
+from mialeak._counts import sampled_rows
 from mialeak._fields import as_markers
 from mialeak._files.genotypes import GenotypeTable
 from mialeak.means._groups import GroupedMeanReport, report_by_group

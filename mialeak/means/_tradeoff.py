@@ -16,9 +16,9 @@ from mialeak._arrays import (
     as_count,
     as_floats,
     invalid,
-    sampled_rows,
     unsupported,
 )
+from mialeak._counts import sampled_rows
 from mialeak._labels import require_same_columns
 from mialeak._moments import require_genotype_moments
 from mialeak._numerics.distances import (

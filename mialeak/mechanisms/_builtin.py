@@ -23,6 +23,7 @@ from mialeak._arrays import (
     as_floats,
     invalid,
     require_within,
+    rounded_to_one,
 )
 from mialeak._blocks import as_rng
 from mialeak._kernels import enumeration
@@ -169,7 +170,7 @@ class CellMechanism(ABC):
             sizes, place = np.unique(people, return_inverse=True)
             terms = register_cell_terms(self, sizes, p, n, 1.0)
             return np.asarray(np.minimum(terms[place], whole))
-        probability = as_floats(p, "p")
+        probability = rounded_to_one(as_floats(p, "p"))
         require_within(probability, 0.0, 1.0, "p", "hold probabilities between 0 and 1")
         rows = as_count(n, "n", least=1)
         if not probability.size:

@@ -14,17 +14,15 @@ import numpy.typing as npt
 from mialeak._arrays import (
     FloatArray,
     invalid,
-    unsupported,
 )
 from mialeak._numerics.lattice import lattice_steps
 from mialeak.discrete import max_leakage
 from mialeak.mechanisms._builtin import Histogram, Maximum, Mean, Mode
-from mialeak.mechanisms._cellwise import leaked, poisson_pmf, target_cell_leakage, total, window
+from mialeak.mechanisms._cellwise import leaked, target_cell_leakage, total
+from mialeak.mechanisms._mode import mode_leakage
 
 __all__ = ["closed_leakage", "raw_leakage"]
 
-#: Complex numbers that the mode's sums may take at once: 0.5 GB.
-_MOST_MODE = 2**25
 #: Points of a sum's law at most.
 _MOST_POINTS = 2**26
 #: Exponent of the negligible, e^-46 = 1e-20, in Bernstein's inequality.
@@ -46,7 +44,7 @@ def closed_leakage(
     if isinstance(mechanism, Mean):
         leakage = _mean_leakage(p, mechanism.values, n, gamma, poisson=poisson)
     elif isinstance(mechanism, Mode):
-        leakage = _mode_leakage(p, n, gamma, poisson=poisson)
+        leakage = mode_leakage(p, n, gamma, poisson=poisson)
     else:
         return None
     # Sums of Fourier have absolute errors, which may be more than the counts themselves leak.
@@ -190,66 +188,3 @@ def _circle(steps: npt.NDArray[np.int64], mass: FloatArray, n: int, *, poisson: 
         rule = f"give a mean with fewer than {_MOST_POINTS:,} likely values; it has {width:.3g}"
         invalid("values", rule, remedy="Round them to a coarser step")
     return 2 * math.ceil(width / 2.0) + 2
-
-
-# ---- the mode ----
-
-
-def _mode_leakage(p: FloatArray, n: int, gamma: float, *, poisson: bool) -> float:
-    """By conditioning independent Poisson counts on their sum, a Fourier coefficient.
-
-    On each node w of the circle the cells multiply: those before the mode l hold less than its m
-    rows and those behind at most m.  A Poisson number of rows needs the node 1 alone.
-    """
-    cells = len(p)
-    nodes = np.ones(1, complex)
-    weights = np.ones(1)
-    size = 0 if poisson else 2 * math.ceil(window(np.array([float(n)]))[1][0] - n) + 2
-    low, high = window(n * p)
-    most = int(high.max()) if poisson else int(min(high.max(), n))
-    least = int(low.max())
-    if (most + 2) * (size // 2 + 1) * cells > _MOST_MODE:
-        case = f"at n = {n:,} with {cells:,} cells"
-        why = "that would take too long"
-        unsupported("The leakage of the mode", case, why, "Choose a smaller n, or fewer cells")
-    if not poisson:
-        half = np.arange(size // 2 + 1)
-        nodes = np.exp(2j * math.pi / size * half)
-        chance = float(poisson_pmf(np.array([float(n)]), float(n))[0])
-        weights = np.where((half == 0) | (half == size // 2), 1.0, 2.0) / (size * chance)
-    counts = np.arange(most + 1)
-    powers = nodes[:, None] ** counts
-    turned = weights * nodes ** (-n if not poisson else 0)
-    laws = poisson_pmf(counts.astype(np.float64), n * p[:, None])[:, None, :] * powers
-    shifted = (counts - gamma * n * p[:, None])[:, None, :] * laws
-    upto, moment = np.cumsum(laws, axis=2), np.cumsum(shifted, axis=2)
-    measure = np.empty((cells, cells))
-    for mode in range(cells):
-        measure[mode] = _mode_row(mode, laws[mode], shifted[mode], upto, moment, turned, least)
-    return total(leaked(measure / n, gamma))
-
-
-def _mode_row(
-    mode: int, law: Any, shifted: Any, upto: Any, moment: Any, turned: Any, least: int
-) -> FloatArray:
-    """E[(N_k - gamma n p_k) 1{the mode is `mode`}] for every k."""
-    cells = len(upto)
-    bounded = [_bounded(upto[i], i < mode)[:, least:] for i in range(cells)]
-    law, shifted = law[:, least:], shifted[:, least:]
-    ahead = [np.ones_like(law)]
-    for i in range(cells - 1):
-        ahead.append(ahead[-1] if i == mode else ahead[-1] * bounded[i])
-    behind, row = np.ones_like(law), np.empty(cells)
-    for k in range(cells - 1, -1, -1):
-        of_count = shifted if k == mode else law * _bounded(moment[k], k < mode)[:, least:]
-        row[k] = (turned @ (of_count * ahead[k] * behind).sum(axis=1)).real
-        if k != mode:
-            behind = behind * bounded[k]
-    return row
-
-
-def _bounded(sums: Any, strictly: bool) -> Any:
-    """Sums over counts of at most m, or less than m."""
-    if not strictly:
-        return sums
-    return np.concatenate([np.zeros_like(sums[:, :1]), sums[:, :-1]], axis=1)

@@ -23,6 +23,7 @@ from mialeak._arrays import (
     first_index,
     invalid,
     require_within,
+    rounded_to_one,
 )
 from mialeak._blocks import map_blocks, progress_bar, row_blocks, spawn_streams
 from mialeak._kernels import enumeration
@@ -274,7 +275,7 @@ def _as_chances(shown: npt.NDArray[Any], counts: IntArray) -> Chances:
     if shown.dtype.kind not in "fiub" or not shown.shape[1]:
         rule = f"give probabilities, not {shown.dtype} of shape {shown.shape}"
         invalid("mechanism", rule, error=TypeError)
-    chances = np.ascontiguousarray(shown, np.float64)
+    chances = rounded_to_one(np.ascontiguousarray(shown, np.float64))
     require_within(chances, 0.0, 1.0, name, "hold probabilities in [0, 1]")
     mass = chances.sum(axis=1)
     off = np.abs(mass - 1.0) > MASS_TOLERANCE

@@ -27,6 +27,7 @@ from mialeak._arrays import (
     as_probabilities,
     invalid,
     require_within,
+    rounded_to_one,
 )
 from mialeak._blocks import as_rng
 from mialeak._labels import labels_of, require_same_columns, require_same_values
@@ -131,7 +132,7 @@ class Pram:
         require_same_columns(matrix=given)
         if hasattr(given, "iloc"):
             object.__setattr__(self, "_index", given.index)
-        matrix = as_floats(given, "matrix", ndim=2)
+        matrix = rounded_to_one(as_floats(given, "matrix", ndim=2))
         if matrix.shape[0] != matrix.shape[1] or not matrix.size:
             invalid("matrix", f"be square; its shape is {matrix.shape}")
         require_within(matrix, 0.0, 1.0, "matrix", "hold probabilities between 0 and 1")
