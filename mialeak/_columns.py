@@ -45,7 +45,7 @@ IntArray = npt.NDArray[np.integer[Any]]
 _SPAN_PER_ROW = 2
 _SPAN_FLOOR = 2**16
 #: Rows turned into Python objects at a time, and levels of a column of Arrow that all are.
-_BLOCK, _FEW_LEVELS = 2**16, 2**12
+_BLOCK, _PLAIN_LEVELS = 2**16, 2**12
 #: Classes whose objects mark a missing value, by name: pandas need not be imported to know them.
 _MISSING_TYPES = frozenset({"NoneType", "NAType", "NaTType"})
 #: Column names listed in an error when none is like the one asked for.
@@ -288,8 +288,8 @@ def factor_from_arrow(array: Any, name: Any) -> Factor:
     levels = array.dictionary
     if pa.types.is_timestamp(levels.type) and levels.type.unit == "ns":
         levels = levels.cast(pa.string())
-    few = len(levels) <= _FEW_LEVELS  # plain values are read faster, and take more memory
-    return Factor(_codes(array.indices), levels.to_pylist() if few else levels)
+    plain = len(levels) <= _PLAIN_LEVELS  # these are read faster, and take more memory
+    return Factor(_codes(array.indices), levels.to_pylist() if plain else levels)
 
 
 def _codes(indices: Any) -> npt.NDArray[np.int32]:
