@@ -120,3 +120,36 @@ def test_a_few_samples_of_each_person_are_no_persons():
     measures = np.random.default_rng(33).normal(8.0, 2.0, (60, 4))
     table = pd.DataFrame(measures, columns=["age", "sample_1", "sample_3", "sample_4"])
     assert mean_leakage(table).cautions == ()
+
+
+@pytest.mark.parametrize("kind", ["genotypes", "bits", "answers"])
+@pytest.mark.parametrize("columns", [1, 2, 3, 5, 8, 12])
+def test_people_of_few_values_are_in_a_panel_by_chance(kind, columns):
+    """Copies of persons show where few others are alike."""
+    rng = np.random.default_rng(columns)
+    p = rng.uniform(0.1, 0.5, columns)
+    most = {"genotypes": 2, "bits": 1, "answers": 4}[kind]
+    people = rng.binomial(most, p, (1200, columns))
+    table = pd.DataFrame(people[:400]).add_prefix("c")
+    panel = pd.DataFrame(people[400:]).add_prefix("c")
+    assert not [each for each in mean_leakage(table, panel=panel).cautions if "rows equal" in each]
+    many = rng.binomial(most, 0.4, (1200, 40))
+    table, panel = (pd.DataFrame(each).add_prefix("c") for each in (many[:400], many[350:]))
+    (caution,) = mean_leakage(table, panel=panel).cautions
+    assert caution.startswith("50 of 400 rows equal a row of the panel in all columns")
+
+
+@pytest.mark.parametrize("values", [(0, 1, 2), (0, 1), ("0.0", "1.0", "2.0")])
+def test_genotypes_with_empty_fields_are_read(tmp_path, values):
+    rng = np.random.default_rng(6)
+    sites = rng.choice(
+        values, (60, 12), p=[0.6, 0.3, 0.1][: len(values)] if len(values) == 3 else None
+    )
+    table = pd.DataFrame(sites).add_prefix("rs")
+    complete = mean_leakage(table.iloc[1:].astype(float).reset_index(drop=True))
+    table.iloc[0, 3] = None
+    path = tmp_path / "g.csv"
+    table.to_csv(path, index=False)
+    report = mean_leakage(path, na="drop")
+    assert report.rows == 59
+    np.testing.assert_allclose(report.scores, complete.scores, rtol=1e-12)
