@@ -531,22 +531,3 @@ def test_two_numbers_are_two_values_and_the_report_states_that():
     (caution,) = (each for each in release.leakage().cautions if "two values" in each)
     assert "with the two values 18 and 40 of column 'age', and 21 others lie between" in caution
     assert "age = { min = 18, max = 40 }" in caution
-
-
-@pytest.mark.parametrize("flag", [(0, 1), (1, 2), (False, True)])
-def test_means_of_two_values_state_small_counts(flag):
-    """And those of more values, or of many people of either, do not."""
-    rng = np.random.default_rng(6)
-    group = np.repeat(["a", "b"], [13, 900])
-    rich = np.array(flag)[np.where(group == "a", np.arange(913) < 3, rng.random(913) < 0.4) * 1]
-    people = {"group": group, "rich": rich, "age": rng.integers(0, 90, 913)}
-    release = Release(people)
-    release.add_table(["group"])
-    release.add_mean(["rich"], where={"group": "b"})
-    release.add_mean(["age"], where={"group": "a"})
-    assert not [each for each in release.leakage().cautions if "two values" in each]
-    release.add_mean(["rich"], where={"group": "a"})
-    (caution,) = (each for each in release.leakage().cautions if "two values" in each)
-    assert caution.startswith("mean 4 is of a column of two values, 'rich': with the number of")
-    assert "3 of 13 have one of them, a count below 10. It is not among" in caution
-    assert not [each for each in release.leakage(threshold=3).cautions if "two values" in each]

@@ -77,7 +77,7 @@ def cautions_of_release(
     if people.in_register:
         categories = _names(people, [(*each.columns, *each.where.masks) for each in outputs])
         cautions += _of_sample(people, categories, counts, mass)
-    cautions += _of_ends(people, outputs) + _of_shares(people, outputs, threshold)
+    cautions += _of_ends(people, outputs)
     return cautions + _of_hidden(people, outputs, threshold) + _of_rows(people, used)
 
 
@@ -97,26 +97,6 @@ def _of_ends(people: People, outputs: Sequence[Output]) -> list[str]:
                     f"{high:g} write {name} = {{ min = {low:g}, max = {high:g} }} in where."
                 ]
     return []
-
-
-def _of_shares(people: People, outputs: Sequence[Output], threshold: int) -> list[str]:
-    """A sentence for means of two values, which state a small count with the number of people."""
-    shown = []
-    for output in outputs:
-        rows = output.where.rows[: people.rows]
-        for name, weights in output.weights.items():
-            counts = np.unique(weights[: people.rows][rows], return_counts=True)[1]
-            if not output.asymptotic and counts.size == 2 and counts.min() < threshold:
-                shown.append((output.name, name, int(counts.min()), int(counts.sum())))
-    if not shown:
-        return []
-    output, name, count, n = shown[0]
-    more = f", and {len(shown) - 1:,} more such means" * (len(shown) > 1)
-    return [
-        f"{output} is of a column of two values, {name!r}: with the number of people it states "
-        f"that {count:,} of {n:,} have one of them, a count below {threshold:,}{more}. It is not "
-        f"among the published counts that are judged: add the table by {name!r} in its place."
-    ]
 
 
 def _of_hidden(people: People, outputs: Sequence[Output], threshold: int) -> list[str]:
