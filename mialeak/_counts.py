@@ -34,6 +34,7 @@ __all__ = [
     "count_tolerance",
     "hardy_weinberg_ratio",
     "refuse_answers",
+    "refuse_answers_of_genotypes",
     "require_counts",
     "require_genotype",
     "require_genotype_means",
@@ -82,6 +83,8 @@ MISSING = (-9.0, -1.0, 3.0, 9.0, 99.0, -99.0, 255.0, -128.0)
 #: So many columns of so many rows show that a release holds answers, of which so many are 1; and
 #: the smallest frequency of an allele in a population of people.
 _COLUMNS, _FEWEST_EQUAL, _ANSWERS, _LEAST_SHARE = 10, 10, 6, 1e-12
+#: Means of genotypes that are all 0 or 1 are answers if chance gives so large ones so rarely.
+_BY_CHANCE = 1e-9
 #: With so many genotypes 2 expected there is one.
 _TWOS = 20.0
 COUNTS_RULE = "be the mean of {n} counts 0, 1 or 2"
@@ -338,6 +341,28 @@ def refuse_answers(release: FloatArray, mean: FloatArray, n: int) -> None:
         f"be means of rows; all {release.size} are 0 or 1, and {answers} are 1 where the mean is "
         "below 1/2, as answers are whether a row has an allele",
         remedy="Of such answers mialeak.laws.Chain has log_likelihood_ratio(until=)",
+    )
+
+
+def refuse_answers_of_genotypes(release: FloatArray, p: FloatArray, n: int) -> None:
+    """Refuse 0 and 1 alone in place of mean counts, as answers of a beacon, of few columns too.
+
+    A mean count is 1 where half of the 2n alleles are alternate ones: of an allele of frequency
+    p < 1/2 with a probability of at most ``(4 p (1 - p))**n``.  One that all persons have has the
+    mean 2.
+    """
+    if release.size < 2 or n < _FEWEST_EQUAL or not ((release == 0.0) | (release == 1.0)).all():
+        return
+    present = p[(release == 1.0) & (p > _LEAST_SHARE) & (p < 0.5)]
+    if n * float(np.log(4.0 * present * (1.0 - present)).sum()) > math.log(_BY_CHANCE):
+        return
+    invalid(
+        "releases",
+        f"be mean counts of alleles; all {release.size} are 0 or 1, and half of the alleles of "
+        f"{n:,} persons are not of a kind this rare, as p states, in column "
+        f"{listed(np.flatnonzero((release == 1.0) & (p < 0.5)).tolist())}",
+        remedy="Of answers whether a person has an allele mialeak.laws.Chain has "
+        "log_likelihood_ratio(until=); a mean count is twice the frequency of the allele",
     )
 
 

@@ -123,7 +123,7 @@ _DESIGN = re.compile(
 #: Names of columns of counts, in small letters, in the languages of statistical offices.
 _COUNT_WORDS = """
 n count counts cnt freq freqs frequency frequencies obs nobs n_obs num_obs observations size number
-num total cases persons people individuals population pop obs_value value
+num total cases persons people individuals population pop obs_value value values
 antal antall anzahl häufigkeit haeufigkeit fallzahl personen effectif effectifs nombre aantal
 frecuencia conteo cantidad número numero frequenza frequência frequencia contagem quantidade liczba
 lukumäärä počet pocet

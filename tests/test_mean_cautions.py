@@ -81,3 +81,75 @@ def test_pairs_of_persons_are_told_by_a_name_with_the_sign_of_a_header(name):
     frame["KINSHIP"] = np.random.default_rng(26).normal(0.0, 0.05, len(frame))
     cautions = mean_leakage(frame).cautions
     assert any(each.startswith("The rows seem to be pairs of persons") for each in cautions)
+
+
+#: Names of samples and of persons in archives and cohorts, and the same of features of one person.
+SAMPLES = {
+    "TCGA": "TCGA-A7-{:04}-01A",
+    "TCGA of R": "TCGA.B6.{:04}.01",
+    "ICGC": "DO5{:04}",
+    "1000 Genomes": "HG{:05}",
+    "GEO": "GSM17{:04}",
+    "reads": "ERR19{:05}",
+    "GTEx": "GTEX-1{:03}A",
+    "patients": "patient_{}",
+    "samples": "Sample {}",
+}
+FEATURES = ["gene{}", "pc_{}", "q{}", "f.{}.0.0", "cg{:08}", "x{}", "D{}", "item_{}", "HMDB{:05}"]
+
+
+@pytest.mark.parametrize("kind", SAMPLES)
+def test_columns_that_are_persons_by_their_names_have_a_caution(kind):
+    """A transposed matrix of measures; as it should be, the index names the persons."""
+    names = [SAMPLES[kind].format(k) for k in range(40)]
+    measures = np.random.default_rng(31).normal(8.0, 2.0, (30, 40))
+    table = pd.DataFrame(measures, [f"gene{k}" for k in range(30)], names)
+    (caution,) = mean_leakage(table).cautions
+    assert caution.startswith(f"The columns seem to be persons, by their names {names[0]!r}")
+    assert "Transpose the table" in caution
+    assert mean_leakage(table.T).cautions == ()
+
+
+@pytest.mark.parametrize("form", FEATURES)
+def test_columns_that_are_features_have_no_caution_by_their_names(form):
+    measures = np.random.default_rng(32).normal(8.0, 2.0, (60, 30))
+    assert mean_leakage(pd.DataFrame(measures, columns=map(form.format, range(30)))).cautions == ()
+
+
+def test_a_few_samples_of_each_person_are_no_persons():
+    measures = np.random.default_rng(33).normal(8.0, 2.0, (60, 4))
+    table = pd.DataFrame(measures, columns=["age", "sample_1", "sample_3", "sample_4"])
+    assert mean_leakage(table).cautions == ()
+
+
+@pytest.mark.parametrize("kind", ["genotypes", "bits", "answers"])
+@pytest.mark.parametrize("columns", [1, 2, 3, 5, 8, 12])
+def test_people_of_few_values_are_in_a_panel_by_chance(kind, columns):
+    """Copies of persons show where few others are alike."""
+    rng = np.random.default_rng(columns)
+    p = rng.uniform(0.1, 0.5, columns)
+    most = {"genotypes": 2, "bits": 1, "answers": 4}[kind]
+    people = rng.binomial(most, p, (1200, columns))
+    table = pd.DataFrame(people[:400]).add_prefix("c")
+    panel = pd.DataFrame(people[400:]).add_prefix("c")
+    assert not [each for each in mean_leakage(table, panel=panel).cautions if "rows equal" in each]
+    many = rng.binomial(most, 0.4, (1200, 40))
+    table, panel = (pd.DataFrame(each).add_prefix("c") for each in (many[:400], many[350:]))
+    (caution,) = mean_leakage(table, panel=panel).cautions
+    assert caution.startswith("50 of 400 rows equal a row of the panel in all columns")
+
+
+@pytest.mark.parametrize("values", [(0, 1, 2), (0, 1), ("0.0", "1.0", "2.0")])
+def test_genotypes_with_empty_fields_are_read(tmp_path, values):
+    rng = np.random.default_rng(6)
+    sites = rng.choice(
+        values, (60, 12), p=[0.6, 0.3, 0.1][: len(values)] if len(values) == 3 else None
+    )
+    table = pd.DataFrame(sites).add_prefix("rs")
+    complete = mean_leakage(table.iloc[1:].astype(float).reset_index(drop=True))
+    table.iloc[0, 3] = None
+    path = tmp_path / "g.csv"
+    table.to_csv(path, index=False)
+    report = mean_leakage(path, na="drop")
+    assert report.rows == 59
+    np.testing.assert_allclose(report.scores, complete.scores, rtol=1e-12)

@@ -352,3 +352,31 @@ def test_a_suppressed_count_of_a_register_has_no_answer():
     register["n"][1] = "-"
     with pytest.raises(ValueError, match=r"If it is a zero, write 0\. Pass the register before"):
         table_leakage({"age": [30]}, population=register, counts="n")
+
+
+def test_people_of_the_table_in_a_panel_show_in_columns_that_are_not_counted():
+    """All of them, or some; other people of the same population have no caution."""
+    rng = np.random.default_rng(8)
+    people = {
+        "sex": rng.choice(["f", "m"], 3000),
+        "region": rng.choice(list("abcdefgh"), 3000),
+        "age": rng.integers(18, 90, 3000),
+        "income": rng.lognormal(7.0, 0.6, 3000).round(),
+        "id": np.arange(3000) % 1000,
+    }
+
+    def part(*slices):
+        return {name: np.concatenate([v[each] for each in slices]) for name, v in people.items()}
+
+    table, counted = part(slice(0, 1000)), ["sex", "region"]
+    options = {"columns": counted, "panel": part(slice(0, 3000))}
+    (caution,) = table_leakage(table, **options).cautions
+    assert caution.startswith("By all columns of both: the panel has no cell with fewer rows")
+    assert caution.endswith("pass it as population=.")
+    options["panel"] = part(slice(1000, 3000), slice(0, 200))
+    (caution,) = table_leakage(table, **options).cautions
+    assert "the panel seems to hold people of the table" in caution
+    for others in (slice(1000, 3000), slice(1000, 1500)):
+        assert not table_leakage(table, columns=counted, panel=part(others)).cautions
+        few = {name: part(others)[name] for name in counted}
+        assert not table_leakage(table, columns=counted, panel=few).cautions

@@ -17,6 +17,7 @@ from mialeak._counts import (
     MOST_ROWS,
     Releases,
     bit_probabilities,
+    refuse_answers_of_genotypes,
     require_counts,
     require_genotype,
     require_genotype_means,
@@ -304,6 +305,8 @@ class Genotype(_Probability):
     def _log_ratio(self, releases: Any, target: FloatArray, n: int) -> FloatArray:
         as_count(n, "n", least=2, most=MOST_ROWS)
         require_genotype(target, self.p)
+        if len(releases.rows):
+            refuse_answers_of_genotypes(releases.rows[0], self.p, n)
         if self.decimals is None:
             require_genotype_means(releases, n)
             k = np.rint(n * np.asarray(releases.rows, np.float64))

@@ -311,7 +311,8 @@ def _twice_or_not(pair: _Alleles) -> list[str]:
 
 
 def _level(value: Any, text: bool) -> Any:
-    return value if text or not isinstance(value, str) else float(value)
+    """A value as one of the levels; an empty field is none of them."""
+    return value if text or not isinstance(value, str) else float(value or "nan")
 
 
 def _correlation(factors: Mapping[Any, Factor], pairs: list[tuple[Any, Any]]) -> float:

@@ -145,11 +145,13 @@ class ReferencePanel:
         if self.release is None:
             return []
         count, which = common_rows(table.numbers, self.release.numbers), "all"
-        if table.kin is not None and table.kin.is_linked:
-            # Different people of linked sites are alike: within the panel as often as across.
+        if count:
+            # Different people of few or linked columns are alike: within the panel as across.
             alike = share_of_twins(self.release.numbers) * table.rows
             count = count if count > _BEYOND * max(alike, 1.0) else 0
-        elif not count and are_genotypes(table.numbers) and are_genotypes(self.release.numbers):
+        elif table.kin is not None and table.kin.is_linked:
+            return []
+        elif are_genotypes(table.numbers) and are_genotypes(self.release.numbers):
             count, which = same_rows(table.numbers, self.release.numbers), "nearly all"
         if not count:
             return []

@@ -43,8 +43,8 @@ _ROWS_PER_LEVEL = 4
 
 #: Names of columns that number the rows or the persons.
 _IDENTIFIERS = re.compile(
-    r"(.*[_ .-])?(id|no|nr|number|index|key|uuid)|unnamed: 0|(.*[_ .-])?[efips]id|"
-    r"(sample|person|patient|participant|subject|study|individual|family)(id)?|barcode|mrn|guid",
+    r"(.*[_ .-])?(id|no|nr|number|index|key|uuid|barcode)|unnamed: 0|(.*[_ .-])?[efips]id|"
+    r"(sample|person|patient|participant|subject|study|individual|family)(id)?|mrn|guid",
     re.IGNORECASE,
 )
 

@@ -76,6 +76,16 @@ _GENES = re.compile(
     r"([_. ]?(id|name|symbol))?|ensembl",
     re.IGNORECASE,
 )
+#: Names of samples and of persons: of TCGA, ICGC, GTEx, the archives of reads, and with a number.
+_SAMPLE = re.compile(
+    r"TCGA[-.][A-Z0-9]{2}[-.][A-Z0-9]{4}([-.].*)?|TARGET[-.]\d\d[-.]\w{6}.*|GTEX[-.]\w{4,}([-.].*)?|"
+    r"(DO|SP|SA)\d{2,6}|(HG|NA)\d{5}|GSM\d{3,}|[SED]R[RS]\d{5,}|SAM(N|D|EA)\d{5,}|\d{7}_\d{7}|"
+    r"(patient|pat|subject|subj|participant|donor|person|individual|indiv|proband|sample|case|"
+    r"control)s?[_. -]?\d+([_. -].*)?",
+    re.IGNORECASE,
+)
+#: Share of the columns of numbers that have such names, from which they seem to be persons.
+_NEARLY_ALL = 0.8
 _PAIR = re.compile(r"(f?id|iid|sample|person|individual)[_. ]?([12])", re.IGNORECASE)
 #: Words in names of columns of groups: where each of their values has one row, rows are groups.
 _GROUP_WORDS = """
@@ -163,6 +173,12 @@ def _of_other_rows(
 ) -> list[str]:
     """Cautions for rows that are genes, pairs of persons, or groups of all combinations."""
     rows = max((len(factor.codes) for factor in factors.values()), default=0)
+    samples = [name for name in held if _SAMPLE.fullmatch(str(name).strip())]
+    if len(samples) >= max(_SITES, _NEARLY_ALL * len(held)):
+        return [
+            f"The columns seem to be persons, by their names {listed(samples, most=2)}. {_TAKE} "
+            "Transpose the table if its columns are persons."
+        ]
     if genes := cautions_of_genes({k: each for k, each in factors.items() if k not in held}):
         return genes
     pairs = [part for part in (_PAIR.fullmatch(str(name).strip(" #")) for name in factors) if part]

@@ -28,7 +28,7 @@ from mialeak._samples import (
 from mialeak._words import word_of
 from mialeak.releases._analysis import joined
 from mialeak.releases._outputs import Output
-from mialeak.releases._people import People
+from mialeak.releases._people import People, between
 
 __all__ = ["cautions_of_release"]
 
@@ -36,6 +36,10 @@ IntArray = npt.NDArray[np.int64]
 
 #: Rows that agree are a sign only if chance would make all groups of them even this rarely.
 _CHANCE = 1e-9
+
+#: Different numbers of a column of which two may be the ends of a range; those that lie between, at
+#: least, of all whole numbers there.
+_FEWEST_MEASURED, _FEWEST_BETWEEN, _NEARLY_EACH = 20, 8, 0.8
 
 #: Columns up to which whole rows are compared.
 _MOST_COLUMNS = 100
@@ -73,7 +77,26 @@ def cautions_of_release(
     if people.in_register:
         categories = _names(people, [(*each.columns, *each.where.masks) for each in outputs])
         cautions += _of_sample(people, categories, counts, mass)
+    cautions += _of_ends(people, outputs)
     return cautions + _of_hidden(people, outputs, threshold) + _of_rows(people, used)
+
+
+def _of_ends(people: People, outputs: Sequence[Output]) -> list[str]:
+    """A sentence for two values of a measurement that may be meant as the ends of a range."""
+    for output in outputs:
+        for name, mask in output.where.masks.items():
+            numbers = people.column(name).numbers()
+            if numbers is None or np.count_nonzero(mask) != 2 or numbers.size < _FEWEST_MEASURED:
+                continue
+            low, high = np.sort(numbers[mask]).tolist()
+            inside = between(people.column(name), [low, high])
+            if inside >= max(_FEWEST_BETWEEN, _NEARLY_EACH * (high - low - 1.0)):
+                return [
+                    f"{output.name} is of the people with the two values {low:g} and {high:g} of "
+                    f"column {name!r}, and {inside} others lie between. For all from {low:g} to "
+                    f"{high:g} write {name} = {{ min = {low:g}, max = {high:g} }} in where."
+                ]
+    return []
 
 
 def _of_hidden(people: People, outputs: Sequence[Output], threshold: int) -> list[str]:

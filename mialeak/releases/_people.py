@@ -17,7 +17,14 @@ from mialeak._columns import Factor, each_factor, near
 from mialeak._fields import is_number
 from mialeak._report.text import printable
 
-__all__ = ["Column", "People", "Where", "conditions_in_words", "is_quantity"]
+__all__ = [
+    "Column",
+    "People",
+    "Where",
+    "between",
+    "conditions_in_words",
+    "is_quantity",
+]
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -61,6 +68,9 @@ class Column:
                 if inside[-1] == len(numbers) - 1:
                     return f"{name} >= {low}"
                 return f"{name} <= {high}" if inside[0] == 0 else f"{low} <= {name} <= {high}"
+            values = [self.values[code] for code in order[inside].tolist()]
+        if len(values) == 2:
+            return f"{name} = {' or '.join(map(printable, values))}"
         others = [value for value, taken in zip(self.values, mask, strict=True) if not taken]
         if len(others) == 1:
             return f"{name} other than {printable(others[0])}"
@@ -187,7 +197,13 @@ class Where:
         words: dict[Any, str] = {}
         rows = np.ones(sum(people.sizes), np.bool_)
         for name, condition in (where or {}).items():
-            column, condition = people.column(name, "where"), _plain(condition)
+            column, pair = people.column(name, "where"), isinstance(condition, tuple)
+            condition = _plain(condition)
+            if pair and between(column, condition):
+                rule = "be a value, a list of values or a mapping with min, max or not"
+                ends = f"{{'min': {condition[0]!r}, 'max': {condition[1]!r}}}"
+                remedy = f"Pass {ends} for this range, or {condition!r} for these two values"
+                invalid(f"where[{name!r}]", rule, value=tuple(condition), remedy=remedy)
             masks[name] = _mask(column, condition)
             if put := _named(column, masks[name], condition):
                 words[name] = put
@@ -195,6 +211,14 @@ class Where:
         if not rows[: people.rows].any():
             invalid("where", "select at least one of the people", value=dict(where or {}))
         return cls(masks, rows, words)
+
+
+def between(column: Column, values: Sequence[Any]) -> int:
+    """How many other values of the column lie between two numbers; 0 for other `values`."""
+    numbers = column.numbers()
+    if numbers is None or len(values) != 2 or not all(map(is_quantity, values)):
+        return 0
+    return int(np.count_nonzero((numbers > min(values)) & (numbers < max(values))))
 
 
 def _plain(condition: Any) -> Any:

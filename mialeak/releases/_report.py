@@ -246,10 +246,13 @@ class ReleaseReport(Report):
         return float(self._counts[self.plug_in.exact].sum()) / self.rows
 
     def riskiest(self, top: int | None = 10) -> tuple[RowInRelease, ...]:
-        """The `top` rows of the largest lower end, then of the largest limit, then in order."""
+        """The `top` rows of the largest leakage in the limit, then of the largest ends, in order.
+
+        A mean raises no lower end, but the limit, of the rows that it is nearly made of.
+        """
         top = self.rows if top is None else as_count(top, "top")
         cells, account = self.row_cells, self.population
-        order = np.lexsort((-account.high[cells], -account.value[cells], -account.low[cells]))
+        order = np.lexsort((-account.high[cells], -account.low[cells], -account.value[cells]))
         return tuple(self._row(int(row)) for row in order[:top])
 
     def _row(self, row: int) -> RowInRelease:

@@ -12,6 +12,7 @@ from mialeak._counts import (
     MOST_ROWS,
     as_column_probabilities,
     count_tolerance,
+    refuse_answers_of_genotypes,
     require_counts,
     require_genotype_means,
     require_likely_counts,
@@ -212,6 +213,7 @@ def genotype_score(
 
     def score(piece: Piece) -> FloatArray:
         if piece.rows.shape[0]:
+            refuse_answers_of_genotypes(piece.rows[0], p, n)
             require_persons(piece.rows[0], n)
         out = np.empty(piece.rows.shape[0])
         tolerance = count_tolerance(piece.rows.dtype, n)

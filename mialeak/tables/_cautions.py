@@ -42,6 +42,7 @@ from mialeak._samples import (
 )
 from mialeak._words import word_of, words_of
 from mialeak.tables._cells import all_differ, codes_of, summed
+from mialeak.tables._row_cautions import counts_of_cells
 from mialeak.tables._structure import common_divisor
 
 __all__ = [
@@ -146,7 +147,8 @@ def _of_sites(factors: dict[Any, Factor]) -> list[str]:
 def cautions_of_persons(factors: dict[Any, Factor]) -> list[str]:
     """A sentence for each column that is no category, where each row is one person."""
     cautions = _of_names(factors)
-    names = identifiers(factors)
+    counts = counts_of_cells(factors)
+    names = [name for name in identifiers(factors) if name not in counts]
     if names:
         cure = f" Leave such columns out with exclude=[{listed(names)}]." if len(names) <= 3 else ""
         cautions.append(

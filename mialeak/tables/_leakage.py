@@ -349,7 +349,7 @@ def table_leakage(
     options = {"strata": strata, "prior": prior, "table": table, "persons_of_rows": counted.persons}
     register, of_register = population_report(population, values, cells, n=n, **options, **reading)
     n = counted.rows if n is None else n
-    beside_panel, of_panel = panel_report(panel, values, cells, n=n, **reading)
+    beside_panel, of_panel = panel_report(panel, values, cells, n=n, table=table, **reading)
     protections = as_protections(protect, coarsen, margins, values, cells.counts, register)
     question = {"row_cells": row_cells, "n": n, "confidence": as_confidence(confidence)}
     options = {"counts": cells.counts, "missing": missing, **question}

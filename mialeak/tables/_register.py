@@ -27,6 +27,7 @@ from mialeak.tables._recoding import Recoding, recoded
 from mialeak.tables._register_cautions import (
     cautions_of_drawn_groups,
     cautions_of_people,
+    cautions_of_same_people,
     cautions_of_uncounted_shares,
     cautions_of_weights,
     uncounted_of_both,
@@ -221,6 +222,7 @@ def panel_report(
     values: dict[Any, Factor],
     cells: Cells,
     *,
+    table: Any,
     row_cells: IntArray,
     n: int,
     counts: Any,
@@ -248,7 +250,10 @@ def panel_report(
         name: _joined(factor, first, values[name], fresh) for name, factor in factors.items()
     }
     cautions = notes + cautions_of_periods(panel, factors, "panel")
-    cautions += cautions_of_panel(categories, every, shown)
+    of_people = cautions_of_panel(categories, every, shown)
+    if not of_people and persons is None and counts is None:
+        of_people = cautions_of_same_people(table, row_cells >= 0, panel, values, missing)
+    cautions += of_people
     law = Panel(every)
     report = PanelReport(
         panel=law,

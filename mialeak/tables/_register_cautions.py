@@ -14,13 +14,15 @@ from mialeak._arrays import listed
 from mialeak._columns import Factor, factor_if_plain
 from mialeak._labels import is_body_weight, is_count_name, is_person_name, is_weight, names_of
 from mialeak._samples import LEVEL, shares_differ
-from mialeak.tables._cells import codes_of, count_cells
+from mialeak.tables._cautions import cautions_of_panel
+from mialeak.tables._cells import all_differ, codes_of, count_cells
 from mialeak.tables._counts import numbers_of
 from mialeak.tables._sources import Source, beginning, repeated_cells
 
 __all__ = [
     "cautions_of_drawn_groups",
     "cautions_of_people",
+    "cautions_of_same_people",
     "cautions_of_uncounted_shares",
     "cautions_of_weights",
     "uncounted_of_both",
@@ -188,6 +190,48 @@ def uncounted_of_both(
                 of_both = _persons(factor, rows, other, weights if people is None else people)
                 if of_both is not None:
                     yield Uncounted(name, *of_both)
+
+
+def cautions_of_same_people(
+    table: Any, rows: npt.NDArray[np.bool_], panel: Any, chosen: Container[Any], missing: Any
+) -> list[str]:
+    """A sentence if the panel seems to hold people of the table, by all columns that both have.
+
+    `rows` are those of the table that count, by the columns `chosen`.  A column in which all rows
+    of one of the two differ is left out: both may number their rows.
+    """
+    if isinstance(table, Source) or isinstance(panel, Source):
+        return []
+    names = [name for name in names_of(panel) if name in names_of(table)]
+    if all(name in chosen for name in names):
+        return []
+    columns, size = [], 0
+    for name in names:
+        for first in factor_if_plain(table, name, missing):
+            for second in factor_if_plain(panel, name, missing):
+                if not (all_differ(first) or all_differ(second)):
+                    columns.append(_codes_of_both(first, second, rows))
+                    size = len(columns[-1][0])
+    if len(columns) < 2:
+        return []
+    inside = int(np.count_nonzero(rows))
+    cells = count_cells(columns, size)
+    of_table = np.bincount(cells.of_row[:inside], minlength=len(cells.counts))
+    notes = cautions_of_panel({}, cells.counts - of_table, of_table.astype(np.int64))
+    return [f"By all columns of both: {note[0].lower()}{note[1:]}" for note in notes]
+
+
+def _codes_of_both(
+    first: Factor, second: Factor, rows: npt.NDArray[np.bool_]
+) -> tuple[IntArray, int]:
+    """The codes of these rows of one column, then those of another, with one code a value."""
+    codes: dict[Any, int] = {}
+    every = []
+    for factor in (first, second):
+        values = [factor.value(code) for code in range(len(factor.levels))]
+        of_level = np.array([codes.setdefault(value, len(codes)) for value in [*values, None]])
+        every.append(of_level[factor.codes])  # a missing one is the last
+    return np.concatenate([every[0][rows], every[1]]).astype(np.int64), len(codes)
 
 
 def _are_whole(drawn: IntArray, whole: IntArray) -> bool:

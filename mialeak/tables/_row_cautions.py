@@ -14,10 +14,16 @@ from mialeak._columns import Factor
 from mialeak._labels import is_count_name, is_person_name
 from mialeak._samples import LEVEL, long_table, numbers_within, repeated_piece
 from mialeak.tables._cells import Cells, codes_of, count_cells, summed
-from mialeak.tables._counts import are_counts, count_column, holds_counts, refuse_counted
+from mialeak.tables._counts import (
+    are_counts,
+    count_column,
+    holds_counts,
+    numbers_of,
+    refuse_counted,
+)
 from mialeak.tables._structure import MOST_COLUMNS, common_divisor
 
-__all__ = ["cautions_of_omitted_counts", "cautions_of_rows"]
+__all__ = ["cautions_of_omitted_counts", "cautions_of_rows", "counts_of_cells"]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -32,6 +38,9 @@ _FEWEST_PAIRS = 7.0
 _DENSE = 20
 #: Fewest rows that list each combination of values once as no persons do.
 _FEWEST_CELLS = 4
+
+#: The same where the counts have an unknown name, and the least of the largest count.
+_FEWEST_OF_GRID = 6
 
 #: Combinations of categories for each row, at most, that a further category is taken to divide.
 _HIDDEN = 0.4
@@ -233,7 +242,8 @@ def _cells_as_rows(factors: Mapping[Any, Factor]) -> Iterator[tuple[list[Any], l
     """The columns of categories and of counts, if persons would not be so distinct; at most once.
 
     If columns were independent, pairs of rows would agree in all categories as often as the product
-    of the shares of pairs that agree in each, and dependent columns agree more often.
+    of the shares of pairs that agree in each, and dependent columns agree more often.  Few rows
+    seem to be cells where each combination of categories has one.
     """
     rows = len(next(iter(factors.values())).codes)
     within = numbers_within(factors)  # persons of a household are as distinct as cells
@@ -249,13 +259,30 @@ def _cells_as_rows(factors: Mapping[Any, Factor]) -> Iterator[tuple[list[Any], l
     splits += [([key for key in names if key != name], [name]) for name in names]
     for keys, counts in splits:
         expected = rows * (rows - 1) / 2.0 * math.prod(agreeing[name] for name in keys)
+        used = [np.count_nonzero(factors[name].rows_of_level) for name in keys]
+        is_grid = min(used) > 1 and math.prod(used) == rows >= _FEWEST_OF_GRID
         if (
-            expected >= _FEWEST_PAIRS
+            (expected >= _FEWEST_PAIRS or (is_grid and all(_rise(factors[k]) for k in counts)))
             and all(holds_counts(factors[name]) for name in counts)
             and _rows_differ([pairs[name] for name in keys], rows)
         ):
             yield keys, counts
             return
+
+
+def _rise(factor: Factor) -> bool:
+    """Whether a column holds several numbers above 1 that do not number the rows."""
+    numbers = numbers_of(factor)
+    if numbers is None:
+        return False
+    shown = numbers[factor.rows_of_level > 0]
+    numbered = shown.size == len(factor.codes) and np.ptp(shown) == shown.size - 1.0
+    return bool(shown.size > 2 and shown.max() >= _FEWEST_OF_GRID and not numbered)
+
+
+def counts_of_cells(factors: Mapping[Any, Factor]) -> list[Any]:
+    """The columns that seem to hold the counts of the rows, which seem to be cells."""
+    return next((counts for _, counts in _cells_as_rows(factors)), [])
 
 
 def _rows_differ(columns: Sequence[tuple[npt.NDArray[Any], int]], rows: int) -> bool:

@@ -1,0 +1,59 @@
+"""Small tables of counts that are passed as persons, and persons who are none."""
+
+from __future__ import annotations
+
+import itertools
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mialeak.tables import table_leakage
+
+SAYS = "No two rows agree in"
+
+
+def cells(levels, name, seed=0):
+    """All combinations of so many levels, with a count each."""
+    rng = np.random.default_rng(seed)
+    rows = list(itertools.product(*(list("abcdef"[:k]) for k in levels)))
+    table = pd.DataFrame(rows, columns=[f"k{j}" for j in range(len(levels))])
+    return table.assign(**{name: rng.integers(5, 900, len(rows))})
+
+
+@pytest.mark.parametrize("levels", [(2, 3), (3, 6), (2, 2, 2), (2, 2, 3)])
+@pytest.mark.parametrize("name", ["persons_2023", "households", "BEV001", "_c0", "sum"])
+def test_counts_of_an_unknown_name_are_named_in_small_tables(levels, name):
+    """And are no identifiers; where they are left out, too."""
+    table = cells(levels, name)
+    keys = [each for each in table if each != name]
+    for columns in (None, keys):
+        (caution,) = table_leakage(table, columns).cautions
+        assert caution.startswith(SAYS)
+        assert caution.endswith(f"If {name!r} holds their counts, pass counts={name!r}.")
+    assert not table_leakage(table, counts=name).cautions
+
+
+def test_values_is_the_name_of_a_count():
+    with pytest.raises(ValueError, match=r"table of counts.*Pass counts='values'"):
+        table_leakage(cells((3, 6), "values"))
+
+
+@pytest.mark.parametrize("rows", [6, 8, 12, 20, 40])
+def test_few_persons_are_no_cells(rows):
+    """With an age, a number of the row, or an outcome of 0 and 1 beside their categories."""
+    rng = np.random.default_rng(rows)
+    for _ in range(20):
+        table = pd.DataFrame(
+            {
+                "sex": rng.choice(list("fm"), rows),
+                "region": rng.choice(list("abc"), rows),
+                "age": rng.integers(18, 90, rows),
+            }
+        )
+        if len(table[["sex", "region"]].drop_duplicates()) < rows:
+            assert not [each for each in table_leakage(table).cautions if each.startswith(SAYS)]
+    grid = cells((2, 3), "n").drop(columns="n")
+    for beside in (np.arange(6), np.arange(6)[::-1] + 17, [0, 1, 1, 0, 1, 0], [2, 3, 1, 2, 2, 4]):
+        cautions = table_leakage(grid.assign(x=beside)).cautions
+        assert not [each for each in cautions if each.startswith(SAYS)]
