@@ -14,7 +14,7 @@ from mialeak import compose, exact_mean_tradeoff
 from mialeak.exact import SampledTradeOff, _chains
 from mialeak.exact._chains import chain_atoms
 from mialeak.games import AverageTargetGame, FixedTargetGame
-from mialeak.laws import Chain, Genotype
+from mialeak.laws import Bernoulli, Chain, Genotype
 from mialeak.scores import likelihood_ratio_score
 
 
@@ -74,6 +74,44 @@ def test_intervals_of_sampled_curves_hold_the_advantage():
         assert interval.kind == "estimate"
         held += interval.lower <= exact <= interval.upper
     assert 132 <= held <= 150  # 95 % of 150, within four standard errors
+
+
+def _rare_event(target, law):
+    """Log ratios of two rows, with their exact probabilities out and in, and the advantage."""
+    exact = exact_mean_tradeoff([target], law, 2, method="atoms")
+    arrays = exact.to_arrays()
+    ratio = np.append(-np.inf, arrays.log_ratio)
+    out = np.diff(np.concatenate([[0.0, exact.impossible], arrays.cdf_out]))
+    inside = np.diff(np.concatenate([[0.0, 0.0], arrays.cdf_in]))
+    return ratio, out, inside, exact.advantage
+
+
+@pytest.mark.parametrize("draws", [100, 1000])
+@pytest.mark.parametrize(("target", "p"), [(0.0, 1e-3), (1.0, 1e-3), (0.0, 0.03), (1.0, 0.3)])
+def test_intervals_allow_for_an_event_that_no_draw_contains(target, p, draws):
+    """An event of probability 1e-3: 100 draws contain it once in ten times."""
+    ratio, out, inside, advantage = _rare_event(target, Bernoulli([p]))
+    rng = np.random.default_rng(7)
+    held = 0
+    for _ in range(400):
+        n_out = rng.binomial(draws, 0.5)
+        out_scores = rng.choice(ratio, n_out, p=out / out.sum())
+        in_scores = rng.choice(ratio, draws - n_out, p=inside / inside.sum())
+        curve = SampledTradeOff(in_scores, out_scores, allow_reversed=True)
+        interval = curve.advantage_interval()
+        held += interval.lower <= advantage <= interval.upper
+    assert held >= 0.95 * 400 - 4 * math.sqrt(400 * 0.95 * 0.05)
+
+
+def test_the_interval_of_equal_draws_is_as_wide_as_an_unseen_event_can_be():
+    """All draws agree: of N an event of probability u is unseen with (1 - u)^N."""
+    for draws in (100, 10_000):
+        scores = np.full(draws // 2, 0.5)
+        interval = SampledTradeOff(scores, scores).advantage_interval(0.9)
+        unseen = 1.0 - 0.005 ** (1 / draws)  # a tenth of the error of 0.05 on each side
+        mean = math.tanh(0.25)
+        assert interval.lower == pytest.approx(mean - unseen * mean, rel=1e-12)
+        assert interval.upper == pytest.approx(mean + unseen * (1.0 - mean), rel=1e-12)
 
 
 def test_games_lie_within_the_band_of_the_exact_curve():

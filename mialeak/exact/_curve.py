@@ -30,9 +30,9 @@ from mialeak.exact._enclosure import (
 )
 from mialeak.exact._moments import RatioMoments
 from mialeak.exact._ratio_laws import AtomLaw, RatioArrays, RatioLaw, RatioLoss
-from mialeak.tradeoff import EmpiricalTradeOff, SubsampledTradeOff, TradeOff
+from mialeak.tradeoff import SubsampledTradeOff, TradeOff
 
-__all__ = ["ExactTradeOff", "SampledTradeOff"]
+__all__ = ["ExactTradeOff"]
 
 World = Literal["out", "in"]
 
@@ -410,77 +410,3 @@ class ExactTradeOff(TradeOff):
 def _least(values: FloatArray, where: Any) -> float:
     """The smallest of the selected values, at most 1."""
     return float(np.min(values, where=where, initial=1.0))
-
-
-class SampledTradeOff(EmpiricalTradeOff):
-    """The trade-off of drawn releases, from their exact log likelihood ratios: an estimate.
-
-    Made by :func:`exact_mean_tradeoff` with ``method="sample"``.
-
-    Parameters
-    ----------
-    in_scores, out_scores : array_like
-        Exact log likelihood ratios of releases drawn in the two worlds.
-    allow_reversed : bool, default False
-        As for :class:`~mialeak.EmpiricalTradeOff`; exact ratios are never reversed.
-
-    See Also
-    --------
-    exact_mean_tradeoff : the curve without a sampling error, where it can be computed.
-
-    Notes
-    -----
-    With the two worlds equally likely, the advantage is the mean of ``|tanh(l/2)|``: unbiased, and
-    of less variance than the difference of two shares.  Power and fpr are those of
-    :class:`~mialeak.EmpiricalTradeOff`.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from mialeak import exact_mean_tradeoff
-    >>> from mialeak.laws import Chain
-    >>> law = Chain.from_correlation(np.full(60, 0.3), 0.9)
-    >>> curve = exact_mean_tradeoff(np.zeros(60), law, 50, method="sample", draws=2000, rng=0)
-    >>> print(f"{curve.advantage:.3f} {curve.kind}")
-    0.079 estimate
-    >>> curve.advantage_interval()
-    Bounds(lower=0.0764334, upper=0.0817205, kind='estimate')
-    """
-
-    _is_one_attack = False
-
-    @property
-    def advantage(self) -> float:
-        """Mean of ``|tanh(l/2)|`` over both worlds."""
-        return self._moments()[0]
-
-    def advantage_interval(self, confidence: float = 0.95) -> Bounds:
-        """Interval of the advantage by the normal law of its mean.
-
-        Parameters
-        ----------
-        confidence : float, optional
-            Nominal coverage.  At 95 %, 94.1 % of 1,000 intervals of 1,000 draws each held the exact
-            advantage.
-
-        Returns
-        -------
-        Bounds
-            Of the kind "estimate".
-        """
-        from scipy.special import ndtri
-
-        mean, error = self._moments()
-        reach = float(ndtri(0.5 + 0.5 * as_confidence(confidence))) * error
-        return Bounds(max(mean - reach, 0.0), min(mean + reach, 1.0), kind="estimate")
-
-    def _moments(self) -> tuple[float, float]:
-        """Mean and standard error, of two worlds of equal weight."""
-        size = np.abs(np.tanh(0.5 * self.roc.threshold[1:]))
-        mean, variance = 0.0, 0.0
-        for counts, number in ((self._hits, self.n_in), (self._false, self.n_out)):
-            weight = np.diff(counts) / number
-            centre = float(weight @ size)
-            mean += 0.5 * centre
-            variance += 0.25 * float(weight @ (size - centre) ** 2) / number
-        return mean, float(np.sqrt(variance))

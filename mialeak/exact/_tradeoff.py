@@ -30,7 +30,7 @@ from mialeak.exact._atoms import (
 )
 from mialeak.exact._chains import ChainMoments, chain_atoms
 from mialeak.exact._coordinates import CoordinateFamily, families_of, log_of
-from mialeak.exact._curve import ExactTradeOff, SampledTradeOff
+from mialeak.exact._curve import ExactTradeOff
 from mialeak.exact._moments import RatioMoments
 from mialeak.exact._packing import pack
 from mialeak.exact._ratio_laws import AtomLaw, ContourLaw, HalvesLaw, RatioLaw
@@ -41,6 +41,7 @@ from mialeak.exact._recurrences import (
     find_recurrences,
     first_damping,
 )
+from mialeak.exact._sampled import SampledTradeOff
 from mialeak.games import FixedTargetGame
 from mialeak.laws import Chain, Joint, Marginal, as_joint
 from mialeak.scores import likelihood_ratio_score
