@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 from pathlib import Path
@@ -35,6 +36,17 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("mialeak")
+
+
+def pytest_collection() -> None:
+    """Collect no garbage while modules and tests are collected: they stay, and are many."""
+    gc.disable()
+
+
+def pytest_collection_finish() -> None:
+    """From here on, garbage of the tests alone."""
+    gc.freeze()
+    gc.enable()
 
 
 def pytest_report_header() -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import pickle
 import re
 import sys
@@ -12,7 +13,7 @@ import pytest
 from fresh import in_fresh_python
 
 from mialeak import Release, mean_leakage, table_leakage
-from mialeak._report.figure import figure_of
+from mialeak._report.figure import figure_of, pictures_of
 from mialeak.auditing import AuditStream, audit, one_run_audit, shadow_audit
 from mialeak.tables import plan_recoding
 from mialeak.tradeoff import (
@@ -192,6 +193,27 @@ def test_a_picture_or_a_frame_without_its_package_states_what_to_install(reports
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(ImportError, match="pip install pandas"):
         reports["mean"].to_frame()
+
+
+@pytest.mark.parametrize("name", ["table", "release", "audit"])
+def test_the_pictures_of_a_page_are_cut_out_as_matplotlib_does(reports, name):
+    """Which draws each twice; to a hundred thousandth of a point."""
+    panels = reports[name].panels()
+    figure = figure_of(panels)
+    figure.draw_without_rendering()
+    figure.set_layout_engine("none")
+    for picture, shown in zip(pictures_of(panels), figure.axes, strict=True):
+        for ax in figure.axes:
+            ax.set_visible(ax is shown)
+        stream = io.BytesIO()
+        figure.savefig(stream, format="svg", metadata={"Date": None}, bbox_inches="tight")
+        parts = []
+        for svg in (picture.svg, stream.getvalue()):
+            text = re.sub(r'(["#])[pm][0-9a-f]{10}\b', r"\1", svg.decode())  # hashes of numbers
+            parts.append(re.split(r"(-?\d+(?:\.\d+)?)", text))
+        assert parts[0][::2] == parts[1][::2]
+        found, expected = (np.array(each[1::2], float) for each in parts)
+        np.testing.assert_allclose(found, expected, rtol=0, atol=1e-5)
 
 
 def test_the_pictures_of_a_release_are_titled_with_their_finding(reports):

@@ -6,9 +6,10 @@ import base64
 import io
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from matplotlib import rc_context
+from matplotlib import rc_context, rcParams
+from matplotlib.backends.backend_svg import RendererSVG
 from matplotlib.figure import Figure
 
 if TYPE_CHECKING:
@@ -18,6 +19,9 @@ __all__ = ["Picture", "ReportFigure", "figure_of", "pictures_of"]
 
 #: Inches of a panel: small, so that its words can be read in half of a page and on a phone.
 _WIDTH, _HEIGHT = 4.8, 4.1
+
+#: Those of every SVG file, for matplotlib.
+_SVG_DOTS = 72
 
 #: Dots an inch where a notebook shows a figure.
 _DOTS = 100
@@ -59,14 +63,23 @@ def pictures_of(panels: Sequence[Panel]) -> list[Picture]:
     if not panels:
         return []
     figure = figure_of(panels)
-    figure.draw_without_rendering()
-    figure.set_layout_engine("none")  # nothing moves as the others are hidden
-    pictures = []
-    for panel, ax in zip(panels, figure.axes, strict=True):
-        for other in figure.axes:
-            other.set_visible(other is ax)
-        stream = io.BytesIO()
-        with rc_context({"svg.hashsalt": "mialeak"}):
-            figure.savefig(stream, format="svg", metadata={"Date": None}, bbox_inches="tight")
-        pictures.append(Picture(stream.getvalue(), panel.alt))
-    return pictures
+    engine = figure.get_layout_engine()
+    assert engine is not None
+    engine.execute(figure)
+    settings: Any = {"figure.autolayout": False, "figure.constrained_layout.use": False}
+    with rc_context({"svg.hashsalt": "mialeak", **settings}):
+        figure.set_layout_engine(None)  # nothing moves as the others are hidden
+        figure.set_dpi(_SVG_DOTS)
+        size = _SVG_DOTS * figure.get_size_inches()
+        sizes: Any = RendererSVG(*size, io.StringIO())  # type: ignore[no-untyped-call,call-arg]
+        return [_picture(figure, place, panel.alt, sizes) for place, panel in enumerate(panels)]
+
+
+def _picture(figure: Figure, number: int, alt: str, sizes: Any) -> Picture:
+    """One panel.  Cut out here: ``bbox_inches="tight"`` would draw it twice."""
+    for place, ax in enumerate(figure.axes):
+        ax.set_visible(place == number)
+    box = figure.get_tightbbox(sizes).padded(rcParams["savefig.pad_inches"])
+    stream = io.BytesIO()
+    figure.savefig(stream, format="svg", metadata={"Date": None}, bbox_inches=box)
+    return Picture(stream.getvalue(), alt)
