@@ -134,11 +134,11 @@ def test_a_hidden_count_of_a_group_that_follows_already_is_not_added():
 
 def test_a_group_that_a_sum_gives_is_named_by_the_values_of_the_column():
     """12 people of 0 and 3 of 0.5: twice the sum is the number of the latter."""
-    release = Release({"x": [0.0] * 12 + [0.5] * 3})
-    release.add_mean(["x"])
+    release = Release({"x": [0.0] * 12 + [0.5] * 3 + [7.0] * 5, "g": [0] * 15 + [1] * 5})
+    release.add_mean(["x"], where={"g": 0})
     (group,) = release.leakage(threshold=5).determined
-    assert (group.group, group.people) == ("x = 0.5", 3)
-    assert group.explanation == "2 x the sum of x in mean 1 (everyone)"
+    assert (group.group, group.people) == ("x = 0.5, g = 0", 3)
+    assert group.explanation == "2 x the sum of x in mean 1 (g = 0)"
 
 
 def test_outputs_are_described_by_the_conditions_that_were_put():
@@ -224,7 +224,7 @@ def test_conditions_take_values_of_numpy_and_pandas(condition, count):
 
 
 def test_a_mean_needs_no_values_of_the_people_outside_its_condition():
-    people = {"income": [100, 250, None, None], "adult": [1, 1, 0, 0]}
+    people = {"income": [100, 250, None, 700], "adult": [1, 1, 0, 0]}
     release = Release(people, na="category")
     release.add_mean(["income"], where={"adult": 1})
     release.add_table(["adult"])

@@ -16,7 +16,7 @@ from mialeak._results import Kind, Result
 from mialeak.releases._analysis import Analysis
 from mialeak.releases._design import Combination, Design
 from mialeak.releases._people import conditions_in_words
-from mialeak.releases._scopes import Published
+from mialeak.releases._scopes import Published, shown_rows
 
 __all__ = ["Determined", "determined_groups", "in_words"]
 
@@ -98,7 +98,9 @@ def determined_groups(
         shape=(single.size, counts.size),
     )
     tables = np.array([each is None or not each.summed for each in analysis.shown_published])
-    rows = design.matrix[tables]
+    is_shown = shown_rows(analysis.outputs, analysis.shown_published)
+    of_shares = _people_of_shares(analysis)
+    rows = sparse.vstack([design.matrix[tables & is_shown], of_shares]).tocsr()
     rows = rows[rows @ counts > 0]
     hidden = [
         np.flatnonzero(cells == cell)
@@ -111,7 +113,7 @@ def determined_groups(
     source = dict(zip(design.keys_of(others[small]).tolist(), small.tolist(), strict=True))
     groups = _smallest([cells, others[small]], rows, design, counts)
     keys = design.keys_of(groups)
-    shown = design.keys_of(design.matrix)
+    shown = design.keys_of(sparse.vstack([design.matrix[is_shown], of_shares]))
     with np.errstate(over="ignore"):
         marks = [design.keys[group].sum() for group in hidden]
     groups = groups[~np.isin(keys, [*shown.tolist(), *marks])]
@@ -132,6 +134,12 @@ def determined_groups(
             named[group] = _determined(analysis, min(follows, key=_plainness(analysis)), members)
     order = [*named, *(group for group in range(groups.shape[0]) if group not in named)]
     return tuple(named.values()), analysis.marks_of(groups)[order]
+
+
+def _people_of_shares(analysis: Analysis) -> Any:
+    """The cells of the people of each share, a row each: how many they are is published."""
+    shares = [output.is_share for output in analysis.outputs]
+    return sparse.csr_matrix((analysis.cells[shares] >= 0).astype(np.int64))
 
 
 def _smallest(parts: Sequence[Any], rows: Any, design: Design, counts: IntArray) -> Any:

@@ -16,7 +16,15 @@ from mialeak._report.text import printable
 from mialeak.mechanisms import CellMechanism, Geometric, RandomRound, Round, Suppress
 from mialeak.releases._people import People, Where, conditions_in_words, is_quantity
 
-__all__ = ["Output", "as_protection", "mean_output", "table_output", "total_output"]
+__all__ = [
+    "Output",
+    "as_protection",
+    "is_share",
+    "mean_output",
+    "share_output",
+    "table_output",
+    "total_output",
+]
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -25,6 +33,8 @@ BoolArray = npt.NDArray[np.bool_]
 _DECIMALS = 4
 #: Size below which a value is a whole number that sums of 2**20 people hold exactly.
 _WHOLE = 2.0**31
+#: How the names of means begin.
+_MEAN = "mean"
 #: Chance below which published counts are not those that a protection gave.
 _CHANCE = 1e-9
 
@@ -76,6 +86,11 @@ class Output:
     )
 
     @property
+    def is_share(self) -> bool:
+        """Whether the counts are those that the mean of a column of two values gives."""
+        return bool(self.columns) and self.name.startswith(_MEAN)
+
+    @property
     def n_cells(self) -> int:
         """Counts published."""
         return len(self.labels)
@@ -99,6 +114,7 @@ class Output:
         """The output in words."""
         by = " by ".join(printable(name) for name in self.columns or self.weights)
         by = by or "number of people"
+        by += " (two values: their counts)" * self.is_share
         conditions = conditions_in_words(people, self.where.masks, self.where)
         return f"{self.name}: {by}" + f", where {conditions}" * bool(self.where.masks)
 
@@ -431,3 +447,21 @@ def mean_output(
         weights=weights,
         asymptotic=kind == "estimate",
     )
+
+
+def is_share(people: People, name: Any, where: Where) -> bool:
+    """Whether a column of numbers has two values that `where` admits, so that its mean is a share.
+
+    Its number of people and its mean then give both counts: of a column of 0 and 1 the sum is one.
+    """
+    numbers = people.column(name).numbers()
+    if numbers is None:
+        return False
+    admitted = numbers[where.masks.get(name, np.ones(numbers.size, np.bool_))]
+    admitted = admitted[~np.isnan(admitted)]
+    return bool(admitted.size == 2 and admitted[0] != admitted[1])
+
+
+def share_output(people: People, number: int, name: Any, where: Where) -> Output:
+    """The mean of a column of two values, as the counts of both that follow from it."""
+    return replace(table_output(people, number, [name], where, None), name=f"{_MEAN} {number}")

@@ -18,7 +18,9 @@ from mialeak.releases._analysis import Analysis, codes_of, joined
 from mialeak.releases._outputs import (
     Output,
     as_protection,
+    is_share,
     mean_output,
+    share_output,
     table_output,
 )
 from mialeak.releases._people import People, Where
@@ -212,6 +214,9 @@ class Release:
     def add_mean(self, columns: Any, *, where: Any = None) -> None:
         """Add the mean of each of `columns` over the people of `where`, and how many they are.
 
+        The mean of a column of two values, such as 0 and 1, is a share: with the number of people
+        it gives the counts of both values, and it is an output of its own, of these counts.
+
         Parameters
         ----------
         columns : sequence of str
@@ -224,7 +229,7 @@ class Release:
         ValueError, TypeError
             As for :meth:`add_table`, and if a column holds other values than numbers.
         """
-        weights = {}
+        weights, shares = {}, []
         where = Where.of(self._people, where)
         for name in self._chosen(columns):
             column = self._people.column(name)
@@ -235,9 +240,15 @@ class Release:
             averaged = np.where(where.rows, values[column.codes], 0.0)
             if not np.isfinite(averaged).all():
                 invalid(f"column {name!r}", "have no missing or infinite values, to be averaged")
-            weights[str(name)] = averaged
+            if is_share(self._people, name, where):
+                shares.append(name)
+            else:
+                weights[str(name)] = averaged
         number = len(self._outputs) + 1
-        self._add(mean_output(self._people, number, "mean", where, weights))
+        if weights:
+            self._add(mean_output(self._people, number, "mean", where, weights))
+        for number, name in enumerate(shares, len(self._outputs) + 1):
+            self._add(share_output(self._people, number, name, where))
 
     def add_acro(
         self, results: Any, *, outputs: Any = None, where: Any = None, protect: Any = None

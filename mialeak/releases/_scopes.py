@@ -24,7 +24,7 @@ from mialeak.releases._outputs import Output
 if TYPE_CHECKING:
     from mialeak.releases._analysis import Analysis
 
-__all__ = ["Groups", "Published", "Rows", "groups_of"]
+__all__ = ["Groups", "Published", "Rows", "groups_of", "shown_rows"]
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
@@ -48,6 +48,15 @@ class Published:
     output: int
     labels: tuple[int, ...]
     summed: str = ""
+
+
+def shown_rows(outputs: Sequence[Output], published: Sequence[Published | None]) -> BoolArray:
+    """Rows of a design that an output shows: not the counts that follow from a share."""
+    shown = (
+        each is None or not outputs[each.output].is_share or max(each.labels) < 0
+        for each in published
+    )
+    return np.fromiter(shown, np.bool_, len(published))
 
 
 class Rows:
@@ -147,7 +156,9 @@ def scopes_of(outputs: Sequence[Output]) -> tuple[list[frozenset[Any]], bool]:
             if len(every) > 8 * _MOST_SCOPES:
                 break
     whole = [
-        frozenset(each.columns) for each in outputs if each.exact.all() and not each.where.masks
+        frozenset(each.columns)
+        for each in outputs
+        if each.exact.all() and not each.where.masks and not each.is_share
     ]
     every = {each for each in every if each and not any(each <= columns for columns in whole)}
     ordered = sorted(every, key=lambda columns: (len(columns), sorted(map(str, columns))))
@@ -228,7 +239,7 @@ def _scope(analysis: Analysis, taken: Sequence[bool], columns: frozenset[Any]) -
             rows.add_sum(number, name, whole[merged])
     matrix = rows.matrix()
     design = Design.of(matrix)
-    alone = matrix[np.diff(matrix.indptr) == 1]
+    alone = matrix[shown_rows(analysis.outputs, rows.published) & (np.diff(matrix.indptr) == 1)]
     is_total = np.zeros(merged.size, np.bool_)
     is_total[alone.indices[alone.data == 1]] = True
     groups = np.flatnonzero(design.determined & ~is_total)
