@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -10,12 +11,13 @@ import numpy.typing as npt
 from scipy.special import fdtrc, ndtri
 
 from mialeak._arrays import FloatArray, invalid
-from mialeak._words import is_called
+from mialeak._words import is_called, words_of
 
 __all__ = [
     "are_members",
     "are_turned",
     "cautions_of_fits",
+    "cautions_of_quantities",
     "is_count",
     "is_hyperparameter",
     "is_kind_of_training",
@@ -29,6 +31,7 @@ __all__ = [
     "refuse_indices",
     "refuse_names",
     "refuse_pairs",
+    "refuse_quantities",
     "refuse_row_numbers",
     "refuse_score_name",
     "refuse_several_rows",
@@ -96,6 +99,33 @@ _KINDS_OF_TRAINING = re.compile(
 )
 #: Short words for members and for others, which are names of files.
 _MEM, _NON = re.compile("mem"), re.compile("non")
+#: Words of scores by what they are: scores of two kinds are not compared; of probabilities, which
+#: are at most 1, and 100 in per cent.
+_PERCENTABLE = re.compile(
+    "(confidences?|probs?|probabilit(y|ies)|softmax|posteriors?|accurac(y|ies))"
+)
+_QUANTITIES = [
+    _PERCENTABLE,
+    re.compile("(logits?|logodds)"),
+    re.compile(
+        "(loss|losses|nlls?|b?ce|xe|xent|crossentropy|logloss|loglik(elihoods?)?|likelihoods?|"
+        "logprobs?|logp)"
+    ),
+    re.compile("(perplexit(y|ies)|ppl)"),
+    re.compile("(margins?|hinge)"),
+    re.compile("(mse|rmse|mae|brier)"),
+    re.compile("(llrs?|lira|rmia|(likelihood)?ratios?)"),
+    re.compile("(grad(ient)?|norms?|gradnorms?)"),
+    re.compile("(distances?|cosine|similarit(y|ies))"),
+]
+#: Words that state the world of scores or no quantity, and the least number of scores of a unit.
+_WORLDS = re.compile(
+    "(in|out|non|not|no|is|members?|nonmembers?|membership|with|without|target|victim|canar(y|ies)|"
+    "train(ing)?|test|holdout|heldout|seen|unseen|present|absent|inserted|removed|excluded|"
+    "included|base|baseline|controls?|null|alternative|reference|real|worlds?|runs?|models?|"
+    "scores?|values?|stat|statistics?|attack|data|col|column|unnamed|[a-dxyz]|h|prime|\\d+)"
+)
+_LEAST_UNIT = 8
 #: Fewest rows of numbers that are taken for row numbers by their values alone.
 _ROWS = 20
 #: Rows beyond the values of a column by which it is one of several rows of a run.
@@ -196,6 +226,7 @@ def refuse_names(
     names = [name_of(values) for values in scores.values()]
     if len(names) == 2 and None not in names:
         refuse_world_names([str(name) for name in names], next(iter(scores)))
+        refuse_quantities(names, [*scores.values()], next(iter(scores)))
 
 
 def refuse_flag_name(name: str, argument: str) -> None:
@@ -301,6 +332,69 @@ def refuse_world_names(names: list[str], argument: str) -> None:
         )
         rule = f"be scores of separate runs; by their names {of}: no bound follows from them"
         invalid(argument, rule, remedy=remedy)
+
+
+def refuse_quantities(names: Sequence[Any], worlds: Sequence[Any], argument: str) -> None:
+    """Refuse scores of two worlds that by their names are two quantities, or have two units.
+
+    `names` are None for scores without one.  Probabilities of one world lie between 0 and 1, and
+    are not whole; of the other one, most are above 1, and none above 100.
+    """
+    kinds = [
+        {k for k, kind in enumerate(_QUANTITIES) if is_called(name or "", kind)} for name in names
+    ]
+    if all(kinds) and not kinds[0] & kinds[1]:
+        rule = (
+            f"be the same quantity as the scores of the other world; by their names "
+            f"{names[0]!r} and {names[1]!r} are two"
+        )
+        invalid(argument, rule, remedy="Pass one quantity for both, or one name if they are one")
+    if not all(name and is_called(name, _PERCENTABLE) for name in names):
+        return
+    if any("log" in str(name).lower() for name in names):
+        return
+    tops = [_top_of_unit(scores) for scores in worlds]
+    if sorted(tops) == [1.0, 100.0]:
+        most = [float(np.max(np.asarray(scores, np.float64))) for scores in worlds]
+        place = tops.index(100.0)
+        rule = (
+            f"have the unit of the scores of the other world; {names[place]!r} goes up to "
+            f"{most[place]:.4g}, in per cent, and {names[1 - place]!r} up to {most[1 - place]:.4g}"
+        )
+        remedy = "Divide by 100, or rename scores that are no probabilities"
+        invalid(("in_scores", "out_scores")[place], rule, remedy=remedy)
+
+
+def _top_of_unit(scores: Any) -> float:
+    """1 for probabilities, 100 for those in per cent, and 0 for other numbers."""
+    try:
+        values = np.asarray(scores, np.float64).ravel()
+    except (TypeError, ValueError):
+        return 0.0  # no numbers, which is refused elsewhere
+    if values.size < _LEAST_UNIT or not ((values >= 0.0) & (values <= 100.0)).all():
+        return 0.0
+    if values.max() <= 1.0:
+        return 1.0 if (values != np.rint(values)).any() else 0.0
+    return 100.0 if np.median(values) > 1.0 else 0.0
+
+
+def cautions_of_quantities(names: Sequence[Any]) -> list[str]:
+    """A caution for scores of two worlds with two names that do not only state the world."""
+    first, second = (_quantity(name) for name in names)
+    if not first or not second or first == second:
+        return []
+    return [
+        f"Scores of the two worlds have two names, {names[0]!r} and {names[1]!r}. If they are two "
+        "quantities, they differ where nothing leaks, and no bound follows. Pass the same quantity "
+        "for both; if it is the same, call it by one name."
+    ]
+
+
+def _quantity(name: Any) -> frozenset[str]:
+    """The words of a name that state no world, without the s of a plural."""
+    words = words_of(name) if isinstance(name, str) else []
+    single = words[: (len(words) + 1) // 2]  # pairs of words follow
+    return frozenset(word.rstrip("s") for word in single if not _WORLDS.fullmatch(word))
 
 
 def refuse_several_rows(name: str, argument: str, values: Any, scores: FloatArray) -> None:

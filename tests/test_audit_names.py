@@ -110,3 +110,62 @@ def test_losses_that_were_turned_in_the_call_keep_their_name(series):
             one_run_audit(again, MEMBER)
     with pytest.raises(ValueError, match="tend to be smaller"):  # by the scores, not by the name
         one_run_audit(-losses, MEMBER, higher_is_member=False)
+
+
+CONFIDENCES = RNG.beta(5.0, 2.0, 300), RNG.beta(4.0, 2.0, 300)
+LOGITS = tuple(np.log(each / (1.0 - each)) for each in CONFIDENCES)
+
+
+@pytest.mark.parametrize("series", [pd.Series, pl.Series])
+def test_two_quantities_are_not_compared(series):
+    worlds = called(series, LOGITS[0], "logit"), called(series, CONFIDENCES[1], "confidence")
+    with pytest.raises(ValueError, match=r"in_scores must be the same quantity .*'logit' and 'con"):
+        audit(*worlds)
+
+
+@pytest.mark.parametrize(("first", "second"), [(100.0, 1.0), (1.0, 100.0)])
+def test_confidences_in_per_cent_are_not_compared_with_fractions(first, second):
+    worlds = [
+        pd.Series(scale * each, name="confidence")
+        for scale, each in zip((first, second), CONFIDENCES, strict=True)
+    ]
+    which = "in_scores" if first > 1.0 else "out_scores"
+    with pytest.raises(ValueError, match=rf"{which} must have the unit .*in per cent, and 'confid"):
+        audit(*worlds, allow_reversed=True)
+    same = [pd.Series(100.0 * each, name="confidence") for each in CONFIDENCES]
+    assert audit(*same).epsilon_lower == audit(*CONFIDENCES).epsilon_lower
+
+
+@pytest.mark.parametrize(
+    ("names", "cautions"),
+    [
+        (("in", "out"), 0),
+        (("score_in", "score_out"), 0),
+        (("confidence_in", "confidence_out"), 0),
+        (("confidences with target", "confidence without target"), 0),
+        (("logit_member", "logit_nonmember"), 0),
+        (("score", "confidence"), 0),
+        (("run1", "run2"), 0),
+        (("confidence", "true_prob"), 1),
+        (("zeta", "gamma"), 1),
+    ],
+)
+def test_names_of_worlds_are_no_names_of_quantities(names, cautions):
+    worlds = [pd.Series(each, name=name) for each, name in zip(CONFIDENCES, names, strict=True)]
+    if "member" in names[0]:
+        with pytest.raises(ValueError, match="members and others of one model"):
+            audit(*worlds)
+        return
+    result = audit(*worlds)
+    assert (
+        sum("Scores of the two worlds have two names" in c for c in result.document().cautions)
+        == cautions
+    )
+    assert result.epsilon_lower == audit(*CONFIDENCES).epsilon_lower
+
+
+def test_numbers_that_are_no_probabilities_have_any_unit():
+    ratios = np.exp(RNG.normal(3.0, 0.5, 200)), np.exp(-RNG.exponential(1.0, 200))
+    ratios = tuple(np.minimum(each, 100.0) for each in ratios)
+    named = [pd.Series(each, name="likelihood_ratio") for each in ratios]
+    assert audit(*named).epsilon_lower == audit(*ratios).epsilon_lower > 1.0

@@ -415,3 +415,27 @@ def test_rows_of_two_data_frames_are_matched_by_their_index(capsys, tmp_path, mo
     text = " ".join(capsys.readouterr().out.split())
     assert f"Epsilon is at least {expected:.4g}"[:-1] in text
     assert ("are matched by the index" in text) == moved
+
+
+def test_two_files_hold_one_quantity_in_one_unit(capsys, tmp_path):
+    rng = np.random.default_rng(5)
+    worlds = rng.beta(5.0, 2.0, 300), rng.beta(4.0, 2.0, 300)
+    inside, outside = str(tmp_path / "a.csv"), str(tmp_path / "b.csv")
+
+    def write(first, second, scale=1.0):
+        for path, name, values in (
+            (inside, first, scale * worlds[0]),
+            (outside, second, worlds[1]),
+        ):
+            pd.DataFrame({name: values}).to_csv(path, index=False)
+
+    write("logit", "confidence")
+    assert "by their names 'logit' and 'confidence' are two" in refused(capsys, inside, outside)
+    write("confidence", "confidence", 100.0)
+    assert "in per cent, and 'confidence' up to" in refused(capsys, inside, outside)
+    write("zeta", "gamma")
+    assert main(["audit", inside, outside]) == 0
+    assert "have two names, 'zeta' and 'gamma'" in " ".join(capsys.readouterr().out.split())
+    write("score_in", "score_out")
+    assert main(["audit", inside, outside]) == 0
+    assert "have two names" not in " ".join(capsys.readouterr().out.split())

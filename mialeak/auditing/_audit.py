@@ -16,7 +16,12 @@ from mialeak._numerics.rank_tests import GAUSSIAN, Curves, Pairs, indistinguisha
 from mialeak._report.document import Document
 from mialeak._report.report import Panel, Report
 from mialeak._results import Direction, Kind, as_confidence
-from mialeak._score_labels import refuse_indices, refuse_names
+from mialeak._score_labels import (
+    cautions_of_quantities,
+    name_of,
+    refuse_indices,
+    refuse_names,
+)
 from mialeak.auditing._calibrated import Shift, calibrated_bound, rank_sum_bound
 from mialeak.auditing._checks import (
     Verdict,
@@ -294,7 +299,9 @@ def audit(
         scores that each occur several times, and scores whose neighbours are alike, as those of
         the steps of one training are (a test of runs at a level of 1e-6; sorted scores are taken),
         are refused.  Booleans, and scores of a world that
-        are 0 and 1 only (or -1 and 1 beside other scores), are refused: flags look so.  The
+        are 0 and 1 only (or -1 and 1 beside other scores), are refused: flags look so.  Series
+        whose names state two quantities, such as a logit and a confidence, and probabilities in
+        per cent in one world only, are refused as well.  The
         guesses of an attack are scores if written as -1 and 1.
     delta : float
         In [0, 1).
@@ -406,6 +413,7 @@ def audit(
     if not allow_reversed:
         require_direction(order, higher_is_member=higher_is_member)
     copies = check_resampled(order)
+    named = cautions_of_quantities([name_of(in_scores), name_of(out_scores)])
     evidence = Evidence(order, 1.0 - level, direction, method)
     return AuditResult(
         epsilon_lower=evidence.epsilon(delta),
@@ -416,7 +424,7 @@ def audit(
         n_in=order.inside.size,
         n_out=order.outside.size,
         claimed_epsilon=claim,
-        _cautions=[*copies, *cautions_of(order, *series)],
+        _cautions=[*copies, *cautions_of(order, *series), *named],
         _is_higher=higher_is_member,
         _order=order,
         _evidence=evidence,

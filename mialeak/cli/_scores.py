@@ -158,7 +158,12 @@ def _of_runs(
     files: Sequence[_File], chosen: Sequence[str], options: argparse.Namespace
 ) -> tuple[FloatArray, FloatArray]:
     """Scores of separate runs, a file for each world."""
-    from mialeak._score_labels import are_turned, refuse_score_name
+    from mialeak._score_labels import (
+        are_turned,
+        cautions_of_quantities,
+        refuse_quantities,
+        refuse_score_name,
+    )
     from mialeak.cli._score_columns import beside, refuse_runs
 
     if options.score is not None:
@@ -172,6 +177,9 @@ def _of_runs(
             refuse_score_name(word, argument, higher_is_member=is_high)
         worlds.append(beside(file.table, file.names, [name]))
     _refuse_one_model(files, chosen, worlds)
+    words = [_column_name(file, name) for file, name in zip(files, chosen, strict=True)]
+    refuse_quantities(words, scores, "in_scores")
+    options.noticed += cautions_of_quantities(words)
     refuse_runs([file.path for file in files], worlds, scores)
     return scores[0], scores[1]
 
@@ -207,6 +215,11 @@ def _refuse_one_model(
 def _word(file: _File, name: str) -> str:
     """What a column is called: an array has no name but that of its file."""
     return Path(file.path).stem if Path(file.path).suffix.lower() in _ARRAYS else name
+
+
+def _column_name(file: _File, name: str) -> str | None:
+    """What a column is called; None for an array, whose file may be called as it is not."""
+    return None if Path(file.path).suffix.lower() in _ARRAYS else name
 
 
 def _scores_in(path: str, column: Any, name: str, argument: str) -> FloatArray:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray, Numbers
 from mialeak._numerics.distances import kernel_blocks
 from mialeak._samples import common_copies, repeated_piece
+from mialeak.means._centred_cautions import cautions_of_centred
 from mialeak.means._genotype_cautions import Kin, same_persons
 
 __all__ = [
@@ -59,9 +60,6 @@ _COPIES, _COPIED, _NEAR, _OMITTED = 3, 0.01, 2, 32
 #: columns at least, their variance given the others at most for blocks of a quarter of the rows,
 #: and rows that vary at least, and all of them.
 _BLOCK, _COLUMNS, _SHARE, _FREE, _VARYING, _FEWEST = 64, 2048, 0.2, 1e-4, 5, 12
-#: A mean that is nearer to 0 than this share of its standard error was made so, if the probability
-#: of such means is below e^-16.
-_CENTRED, _SURPRISE = 0.02, 16.0
 #: Relative difference of the projections of columns that are equal.
 _EQUAL = 1e-9
 
@@ -95,7 +93,7 @@ def cautions_of_matrix(
             "have that were standardised. Each row is taken for a person here. Transpose the table "
             "if its columns are persons."
         )
-    cautions += _of_centred(matrix)
+    cautions += cautions_of_centred(matrix)
     genotypes = _genotypes_of(matrix) if min(rows, columns) >= _SIDE else None
     if genotypes is None:
         return cautions
@@ -114,28 +112,6 @@ def cautions_of_matrix(
         *cautions,
         f"The {rows:,} rows differ as sites do, and the {columns:,} columns as persons do: each "
         "row is taken for a person here. Transpose the table if its rows are sites.",
-    ]
-
-
-def _of_centred(matrix: Numbers) -> list[str]:
-    """A caution for columns whose means over these rows are 0, nearer than chance leaves them."""
-    if matrix.dtype.kind != "f" or not matrix.size:
-        return []
-    rows = matrix.shape[0]
-    error = matrix.std(axis=0) / np.sqrt(rows)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        distance = np.abs(matrix.mean(axis=0)) / error
-    centred = np.flatnonzero(distance < _CENTRED)
-    # A column of halves may be balanced by design, as one of -1 and 1 is.
-    centred = centred[(matrix[:, centred] % 0.5).any(axis=0)]
-    surprise = -np.log(np.maximum(distance[centred], 1e-12)).sum()
-    if surprise < _SURPRISE:
-        return []
-    which = f"{len(centred):,} columns have" if len(centred) > 1 else "One column has"
-    return [
-        f"{which} the mean 0 over these rows, as after a scaler, ranks or components that were "
-        "computed of them: such means are 0 whoever is in the table, and leak nothing. The answer "
-        "is for columns that the rows do not centre: pass those whose means are published."
     ]
 
 
