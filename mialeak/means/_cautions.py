@@ -18,7 +18,13 @@ from mialeak._columns import Factor, numeric_levels
 from mialeak._fields import as_numbers, is_number
 from mialeak._labels import VARIANT, columns_that, is_household_name, is_person_name
 from mialeak._lines import cautions_of_names
-from mialeak._markers import MARKERS, cautions_of_thousands, marker_cautions, rows_of_column
+from mialeak._markers import (
+    MARKERS,
+    cautions_of_spellings,
+    cautions_of_thousands,
+    marker_cautions,
+    rows_of_column,
+)
 from mialeak._words import words_of
 from mialeak.means._allele_cautions import (
     allele_cautions,
@@ -29,6 +35,7 @@ from mialeak.means._allele_cautions import (
     code_cautions,
 )
 from mialeak.means._row_cautions import row_cautions
+from mialeak.means._text_numbers import text_number_cautions
 
 __all__ = ["cautions_of", "noise_cautions", "refuse_sites", "size_cautions"]
 
@@ -77,16 +84,6 @@ _HETEROZYGOUS = re.compile(r"het(erozygo(us|te))?\b", re.IGNORECASE)
 _COUNTS_AS_TEXT = set("012")
 #: Single letters of a sequence: those of one base, of two, and that of none.
 _BASES, _TWO_BASES, _NO_BASE = set("ACGT"), set("RYSWKM"), set("N")
-#: A number with a decimal comma, signs between thousands, parentheses for a minus, or a unit.
-_UNIT = (
-    r"\s*(?:[$€£¥%]|(?:eur|usd|gbp|chf|kr|sek|nok|dkk|pln|kg|g|cm|mm|m|lbs?|years|yrs?)\b\.?)\s*"
-)
-_FOREIGN_NUMBER = re.compile(
-    rf"\(?(?:{_UNIT})?[+-]?(?:{_UNIT})?\d+(?:[.,'\u2019 \u00a0\u202f]\d+)*(?:{_UNIT})?\)?",
-    re.ASCII | re.IGNORECASE,
-)
-#: A duration, as pandas and Arrow have it.
-_DURATION = re.compile(r"(-?\d+ days?,? )?(-1 day, )?[+-]?\d+:\d\d:\d\d(\.\d+)?", re.ASCII)
 #: So many columns of genotypes make a table one of genotypes.
 _SITES = 10
 #: Without so many expected genotypes 2, the lack of any is no sign; and the most copies that a
@@ -156,13 +153,9 @@ def cautions_of(
         cautions += _of_no_base(factors, bases)
     if letters:
         cautions.append(_of_letters(letters, texts))
-    foreign = [name for name, words in texts.items() if _are_foreign_numbers(words)]
-    if foreign:
-        word = next(word for word in texts[foreign[0]] if not is_number(word))
-        cautions.append(
-            f"Numbers like {word!r} in column {listed(foreign)} are taken for names of categories: "
-            "the share of each is published. Write them with a decimal point and no other sign."
-        )
+    of_numbers, foreign = text_number_cautions({k: texts[k] for k in texts if k not in letters})
+    spelt = {k: factors[k] for k in texts if k not in letters and k not in foreign}
+    cautions += of_numbers + cautions_of_spellings(spelt)
     cautions += cautions_of_thousands({k: factors[k] for k in numbers if numbers[k] is not None})
     held = {k: _held(factors[k], each) for k, each in numbers.items() if each is not None}
     counts = [name for name, (values, _) in held.items() if _are_counts(values)]
@@ -466,12 +459,6 @@ def _are_genotypes(name: Any, words: list[str]) -> bool:
 def _are_bases(words: list[str]) -> bool:
     """Whether words are letters of a sequence, at least one of them a base."""
     return bool(_BASES & set(words)) and set(words) <= _BASES | _TWO_BASES | _NO_BASE
-
-
-def _are_foreign_numbers(words: list[str]) -> bool:
-    if all(map(is_number, words)):
-        return False
-    return any(all(map(each.fullmatch, words)) for each in (_FOREIGN_NUMBER, _DURATION))
 
 
 def _are_counts(levels: Any) -> bool:

@@ -1,0 +1,130 @@
+"""Numbers that a column holds as text: of which a mean was probably meant, not shares of values."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mialeak._arrays import listed
+from mialeak._fields import is_number
+from mialeak._markers import MARKERS
+
+__all__ = ["text_number_cautions"]
+
+#: A number with a decimal comma, signs between thousands, parentheses for a minus, or a unit.
+_UNIT = (
+    r"\s*(?:[$€£¥%]|(?:eur|usd|gbp|chf|kr|sek|nok|dkk|pln|kg|g|cm|mm|m|lbs?|years|yrs?)\b\.?)\s*"
+)
+_FOREIGN_NUMBER = re.compile(
+    rf"\(?(?:{_UNIT})?[+-]?(?:{_UNIT})?\d+(?:[.,'\u2019 \u00a0\u202f]\d+)*(?:{_UNIT})?\)?",
+    re.ASCII | re.IGNORECASE,
+)
+#: A duration, as pandas and Arrow have it.
+_DURATION = re.compile(r"(-?\d+ days?,? )?(-1 day, )?[+-]?\d+:\d\d:\d\d(\.\d+)?", re.ASCII)
+#: A number with a unit of any name behind it, as in 13.9 g/dL.
+_MEASURE = re.compile(
+    r"([+-]?\d+(?:[.,]\d+)?)\s*((?:[^\W\d_]|[µμ°%])(?:[^\W_]|[µμ°%/*^.²³-]){0,14})"
+)
+#: A limit in place of a number: below the limit of detection, or the last age of a list.
+_LIMIT = re.compile(
+    r"(?:[<>\u2264\u2265]=?|(?:below|above|under|over)\s)\s*\d+(?:[.,]\d+)?|\d+(?:\.\d+)?\s*\+",
+    re.IGNORECASE,
+)
+#: Two numbers, as a blood pressure has them.
+_TWO_NUMBERS = re.compile(r"(\d{1,4}(?:\.\d+)?)\s*/\s*(\d{1,4}(?:\.\d+)?)", re.ASCII)
+#: Fewest different numbers of a measure, with decimals and without: there are fewer doses of a
+#: treatment and fewer sizes of a household.  Most units that one measure is written in.
+_FEWEST_DECIMAL, _FEWEST, _UNITS = 8, 20, 3
+
+
+def text_number_cautions(texts: Mapping[Any, Sequence[str]]) -> tuple[list[str], set[Any]]:
+    """Cautions for columns of `texts` that hold numbers in some way of writing, and these."""
+    foreign: list[Any] = []
+    pairs: dict[Any, str] = {}
+    limits: dict[Any, str] = {}
+    for name, values in texts.items():
+        words = [word for word in values if word.strip().lower() not in MARKERS]
+        if not words:
+            continue
+        if _are_foreign_numbers(words) or _are_measures(words):
+            foreign.append(name)
+        elif limit := _limit_among(words):
+            limits[name] = limit
+        elif _are_two_numbers(words):
+            pairs[name] = words[0]
+    cautions = []
+    if foreign:
+        words = [word for word in texts[foreign[0]] if word.strip().lower() not in MARKERS]
+        word = next(word for word in words if not is_number(word))
+        cautions.append(
+            f"Numbers like {word!r} in column {listed(foreign)} are taken for names of categories: "
+            "the share of each is published. Write them with a decimal point and no other sign."
+        )
+    if limits:
+        name, word = next(iter(limits.items()))
+        cautions.append(
+            f"{word!r} stands among the numbers of column {listed(limits)}, which are taken for "
+            "names of categories for that reason: the share of each is published. Write a number "
+            "in its place, as it was for the mean that is published."
+        )
+    if pairs:
+        cautions.append(
+            f"Two numbers in one field, like {next(iter(pairs.values()))!r} in column "
+            f"{listed(pairs)}, are taken for names of categories: the share of each is published. "
+            "Write them in two columns."
+        )
+    return cautions, {*foreign, *limits, *pairs}
+
+
+def _are_foreign_numbers(words: Sequence[str]) -> bool:
+    if all(map(is_number, words)):
+        return False
+    return any(all(map(each.fullmatch, words)) for each in (_FOREIGN_NUMBER, _DURATION))
+
+
+def _are_many(numbers: set[str]) -> bool:
+    """Whether there are as many numbers as of a measure."""
+    has_decimals = any("." in number or "," in number for number in numbers)
+    return len(numbers) >= (_FEWEST_DECIMAL if has_decimals else _FEWEST)
+
+
+def _are_measures(words: Sequence[str]) -> bool:
+    """Whether words are numbers with a unit behind them, of few units."""
+    found: list[re.Match[str]] = []
+    for word in words:
+        part = _MEASURE.fullmatch(word.strip())
+        if part is None:
+            return False
+        found.append(part)
+    units = {part[2].casefold() for part in found}
+    return 1 <= len(units) <= _UNITS and _are_many({part[1] for part in found})
+
+
+def _limit_among(words: Sequence[str]) -> str | None:
+    """The first limit among numbers, which are as many as of a measure."""
+    numbers, limits = set(), []
+    for word in map(str.strip, words):
+        if is_number(word):
+            numbers.add(word)
+        elif _LIMIT.fullmatch(word):
+            limits.append(word)
+        else:
+            return None
+    return limits[0] if limits and len(limits) < len(numbers) and _are_many(numbers) else None
+
+
+def _are_two_numbers(words: Sequence[str]) -> bool:
+    """Whether words are two numbers, the first above the second, as no alleles and no months are.
+
+    Alleles of a genotype may be equal and in any order; a year stands before a month.
+    """
+    if len(words) < _FEWEST:
+        return False
+    seconds = set()
+    for word in words:
+        part = _TWO_NUMBERS.fullmatch(word.strip())
+        if part is None or float(part[1]) <= float(part[2]):
+            return False
+        seconds.add(float(part[2]))
+    return not seconds <= set(range(1, 13))
