@@ -20,7 +20,7 @@ from mialeak._arrays import (
 )
 from mialeak._numerics.losses import Loss
 from mialeak._numerics.roots import least_epsilon
-from mialeak._results import Bounds, Kind, as_confidence
+from mialeak._results import Bounds, Kind
 from mialeak.exact._enclosure import (
     ENCLOSED,
     TailEnclosure,
