@@ -26,21 +26,22 @@ PAGE = """\
 # Accuracy of distances
 
 The table has the largest relative errors of squared Mahalanobis distances. The true distances are
-computed from the same float64 rows with 60 digits (mpmath). For each line, {count} tables of 60
-rows and 6 columns were drawn at random, and the distances of 8 rows of each table from the mean of
-its rows were computed. The column "condition" has the condition number of the covariance (the ratio
-of its largest to its smallest eigenvalue). The principal axes of the covariance are not parallel to
-the columns. The largest variance is about 1, so a mean of 1e8 is 1e8 standard deviations from the
-origin. The column "condition x eps" has the condition number times eps = 2**-52. The rounding of
-the entries of the covariance may cause relative errors of this size in the distances; the tests
-allow mialeak four times this error, plus 1e-14.
+computed from the same float64 rows with 60 digits (mpmath). For each line of the table, {count}
+samples of 60 rows and 6 columns were drawn at random, and the distances of 8 rows of each sample
+from the mean of the sample were computed. The column "condition" has the condition number of the
+covariance (the ratio of its largest to its smallest eigenvalue). The principal axes of the
+covariance are not parallel to the columns. The largest variance is about 1, so a mean of 1e8 is 1e8
+standard deviations from the origin. The column "condition x eps" has the condition number times eps
+= 2**-52. The rounding of the entries of the covariance may cause relative errors of this size in
+the distances; the tests allow mialeak an error of four times this size, plus 1e-14.
 
-There are three columns for `StreamingCovariance`. For "mialeak" it is fitted to all rows at once,
-and for "by blocks" to seven rows at a time. For "merged" two objects, each fitted to half of the
-rows, are merged. The column "scikit-learn" is for `EmpiricalCovariance` of scikit-learn {sklearn}.
-The package river {river} computes a covariance but no distances. For the column "river", NumPy
-computes the distances from the covariance of river and from a mean computed by NumPy. Made by
-`python tests/covariance_accuracy.py`; do not edit.
+Three columns are for `StreamingCovariance`. In the column "mialeak", one object is fitted to all
+rows at once; in the column "mialeak, by blocks", one object is fitted to seven rows at a time. In
+the column "mialeak, merged", two objects, each fitted to half of the rows, are merged. The column
+"scikit-learn" is for `EmpiricalCovariance` of scikit-learn {sklearn}. The package river {river}
+computes a covariance but no distances. For the column "river", NumPy computes the distances from
+the covariance of river and from a mean computed by NumPy. This page is made by `python
+tests/covariance_accuracy.py`; do not edit it.
 
 | condition | mean | condition x eps | {names} |
 | --: | --: | --: | {rules} |"""
