@@ -10,7 +10,7 @@ import pytest
 from mialeak.datasets import load_genotypes
 from mialeak.laws import Genotype
 from mialeak.means import leakage_score, mean_tradeoff
-from mialeak.scores import bernoulli_score, genotype_score
+from mialeak.scores import genotype_score
 
 SAYS = r"releases must be (mean counts of alleles|means of rows); all \d+ are 0 or 1"
 
@@ -52,26 +52,6 @@ def test_a_mean_of_one_is_taken_where_chance_explains_it():
         assert np.isfinite(genotype_score([0.0, 1.0], [0, 1], [1e-4, p], n))
     with pytest.raises(ValueError, match=r"in column 1\. Of answers"):
         genotype_score([0.0, 1.0], [0, 1], [1e-4, 0.3], 200)
-
-
-@pytest.mark.parametrize("columns", [10, 60, 200])
-@pytest.mark.parametrize("digits", [None, 5])
-def test_frequencies_of_the_release_are_not_those_of_the_population(columns, digits):
-    """Of bits and of genotypes, also rounded; those of a panel of other people are."""
-    rng = np.random.default_rng(columns)
-    p = rng.uniform(0.05, 0.5, columns)
-    for most, score in ((1, bernoulli_score), (2, genotype_score)):
-        people = rng.binomial(most, p, (400, columns))
-        release, target = people.mean(axis=0), people[0]
-        own = release / most if digits is None else (release / most).round(digits)
-        with pytest.raises(ValueError, match="p must be frequencies of the population, not those"):
-            score(release, target, own, 400)
-        panel = rng.binomial(most, p, (2000, columns)).mean(axis=0) / most
-        assert np.isfinite(score(release, target, panel, 400))
-        fixed = np.concatenate([np.zeros(columns), panel[:9]])
-        short = np.concatenate([np.zeros(columns), release[:9]])
-        seen = np.concatenate([np.zeros(columns, int), target[:9]])
-        assert np.isfinite(score(short, seen, fixed, 400))
 
 
 @pytest.mark.parametrize("score", [leakage_score, mean_tradeoff])

@@ -425,11 +425,11 @@ def repeat_cautions(matrix: Numbers, names: Sequence[Any]) -> list[str]:
         shown = "the last of the columns of bits for each value"
         if place >= 0 and not _hold(matrix[:, [place]], (0.0, 1.0)).all():
             shown = f"{names[place]!r}, a multiple, sum or difference of others"
-    columns = f"{count:,} column{'s' * (count > 1)}"
+    which = f"{count:,} column{'s' * (count > 1)}"
     if seen == len(names):
-        columns = f"{count:,} of the {seen:,} columns"
+        which = f"{count:,} of the {seen:,} columns"
     return [
-        f"{columns} can be computed from the other columns, such as {shown}. Columns are taken as "
+        f"{which} can be computed from the other columns, such as {shown}. Columns are taken as "
         "independent here, and what these show is counted twice: exclude them, or take a shrunk "
         "covariance."
     ]

@@ -39,11 +39,6 @@ __all__ = [
 _PIECE = 1 << 20
 #: So many columns are enough to compare releases with the mean, of so many releases.
 _COLUMNS, _SEEN = 10, 100
-#: Columns that are compared first, and the share of a standard error by which releases are from the
-#: mean of the population at least, in one of them.
-_FIRST, _OWN = 64, 0.01
-#: Variance of the count of a column from which on chance moves it.
-_COUNTED = 4.0
 #: Factors between frequencies, mean counts and per cent, from which on a factor is one of a total.
 _FACTORS, _TOTALS = (0.005, 0.01, 0.02, 0.5, 2.0, 50.0, 100.0, 200.0), 20.0
 #: Least log of a factor, its distance from one that is named, and how much nearer a multiple is.
@@ -116,8 +111,6 @@ def in_unit_of(
         rows = piece.rows
         if len(rows):
             release = rows[0] if len(rows) == 1 else rows[:_SEEN].mean(axis=0, dtype=np.float64)
-            if most is not None:
-                _require_other_people(rows[0], mean, most, n)
             if checks.is_near(release, mean, far, _SEVERAL):
                 return function(piece)
             release = release.astype(np.float64, copy=False)
@@ -130,26 +123,6 @@ def in_unit_of(
         return function(piece)
 
     return checked
-
-
-def _require_other_people(release: npt.NDArray[Any], mean: FloatArray, most: float, n: int) -> None:
-    """Refuse means of the population that are those of the release, by which no target is in.
-
-    A mean of n rows is so near to that of the population in one column of a hundred.
-    """
-    for part in (slice(_FIRST), slice(None)):  # the first columns refute most
-        given, of = release[part].astype(np.float64, copy=False), mean[part]
-        near = _OWN * np.sqrt(np.maximum(of * (most - of), 0.0) / n)
-        if not (np.abs(given - of) <= near).all():
-            return
-    if np.count_nonzero(n * mean * (most - mean) >= _COUNTED) >= _COLUMNS:
-        of = "releases" if most == 1.0 else f"releases / {most:g}"
-        invalid(
-            "p",
-            f"be frequencies of the population, not those of the release: they are {of} in all "
-            f"{mean.size:,} columns, and every target then scores about 0 or below, in or out",
-            remedy="Pass those of other people, such as a reference panel",
-        )
 
 
 def _require_unit(release: FloatArray, mean: FloatArray, *, totals: bool) -> None:
