@@ -43,8 +43,10 @@ __all__ = [
     "require_possible_genotype",
     "require_possible_target",
     "sampled_rows",
+    "surplus_of_rarer_alleles",
     "swapped_alleles",
     "warn_of_chromosomes",
+    "warn_of_rarer_alleles",
 ]
 #: Rows at most where counts are read from their mean: kernels round exactly up to here.
 MOST_ROWS = 2**45
@@ -85,6 +87,9 @@ MISSING = (-9.0, -1.0, 3.0, 9.0, 99.0, -99.0, 255.0, -128.0)
 _COLUMNS, _FEWEST_EQUAL, _ANSWERS, _LEAST_SHARE = 10, 10, 6, 1e-12
 #: Means of genotypes that are all 0 or 1 are answers if chance gives so large ones so rarely.
 _BY_CHANCE = 1e-9
+#: Of the rarer alleles no frequency is above 1/2; so many are between the first of these and 1/2.
+#: Targets then have so many standard deviations more copies than expected, where these are of ALT.
+_FREQUENT, _FEWEST_FREQUENT, _MORE = 0.3, 12, 6.0
 #: With so many genotypes 2 expected there is one.
 _TWOS = 20.0
 COUNTS_RULE = "be the mean of {n} counts 0, 1 or 2"
@@ -320,6 +325,39 @@ def warn_of_chromosomes(mean: FloatArray, n: int, *, stacklevel: int = 6) -> Non
         warnings.warn(
             f"n = {n:,} is twice the {n // 2:,} persons whose genotypes have this mean. n counts "
             f"persons, not chromosomes: for the release of these persons pass n={n // 2}.",
+            stacklevel=stacklevel,
+        )
+
+
+def surplus_of_rarer_alleles(
+    targets: FloatArray, p: FloatArray, variance: float | None = None
+) -> tuple[float, float] | None:
+    """The copies of targets and those expected, where p seem to be frequencies of rarer alleles.
+
+    No frequency is above 1/2, though several are near, and targets have more copies by six standard
+    deviations.  One target shows for no site which allele is meant, but for all of them together.
+    `variance` is that of the copies of a person, by default that of unlinked sites.
+    """
+    if p.max() > 0.5 or np.count_nonzero(p > _FREQUENT) < _FEWEST_FREQUENT:
+        return None
+    rows = targets.size // p.size
+    copies, expected = float(targets.sum()), 2.0 * rows * float(p.sum())
+    of_person = 2.0 * float(p @ (1.0 - p)) if variance is None else variance
+    far = copies - expected >= _MORE * math.sqrt(rows * of_person)
+    return (copies, expected) if far else None
+
+
+def warn_of_rarer_alleles(
+    targets: FloatArray, p: FloatArray, variance: float, *, stacklevel: int = 6
+) -> None:
+    """Warn of frequencies of rarer alleles beside targets that count the alternate ones."""
+    surplus = surplus_of_rarer_alleles(targets, p, variance)
+    if surplus is not None:
+        warnings.warn(
+            f"no frequency of these {p.size:,} sites exceeds 1/2, and targets have "
+            f"{surplus[0]:,.0f} copies of the alleles that they count where {surplus[1]:,.0f} are "
+            "expected. If the frequencies are those of the rarer allele (MAF), the leakage is too "
+            "high: pass those of the allele that targets count (ALT)",
             stacklevel=stacklevel,
         )
 

@@ -95,8 +95,8 @@ NAMES_OF_ALLELES = frozenset(("allele", "alleles", "haplotype", "haplotypes", "h
 
 #: Names of columns of survey weights, in small letters.
 _WEIGHT_WORDS = """
-weight weights wgt wgts wt wts fnlwgt finalwgt pweight perwt hhwt wtfinl asecwt pwgtp wgtp
-sampling_weight sample_weight survey_weight person_weight hhweight gewicht poids pondération
+weight weights wgt wgts wght wghts wt wts fnlwgt finalwgt pweight perwt hhwt wtfinl asecwt pwgtp
+wgtp sampling_weight sample_weight survey_weight person_weight hhweight gewicht poids pondération
 ponderation peso vægt vikt vekt gewichtung hochrechnungsfaktor
 wgt_pers wgt_hh gew gewichte hrf faktor hochrechnung hochfaktor expansion_factor
 factor_expansion fexp ponderador weegfactor fw fweight fweights pweights aweight iweight
@@ -109,7 +109,8 @@ iponde pesofin fatorexp
 _WEIGHTS = frozenset(_WEIGHT_WORDS.split())
 #: Those that may be the weight of a body, or another factor.
 _BODY_WORDS = """
-weight weights wgt wgts wt wts gewicht poids peso vægt vikt vekt gew gewichte faktor fw
+weight weights wgt wgts wght wghts wt wts gewicht poids peso vægt vikt vekt gew gewichte faktor
+fw
 repwt factor vaha suly súly waga
 """
 _BODIES = frozenset(_BODY_WORDS.split())

@@ -7,7 +7,12 @@ from typing import Any
 import numpy as np
 
 from mialeak._arrays import FloatArray, as_floats, every, invalid, within
-from mialeak._counts import MISSING, require_likely_counts, warn_of_chromosomes
+from mialeak._counts import (
+    MISSING,
+    require_likely_counts,
+    warn_of_chromosomes,
+    warn_of_rarer_alleles,
+)
 from mialeak._kernels import checks
 
 __all__ = ["require_genotype_moments"]
@@ -184,6 +189,7 @@ def _require_likely_rows(
     if within(targets, 0.0, 2.0) and _spread(np.log(v / _diploid(m)), 1.0, _MIXED) < _NEAR:
         require_likely_counts(targets, 0.5 * m, 2, name="mean", unit=unit)
         if n is not None:
+            warn_of_rarer_alleles(targets, 0.5 * m, float(v.sum()))
             warn_of_chromosomes(m, n)
 
 

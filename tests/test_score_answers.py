@@ -1,12 +1,15 @@
-"""Answers of a beacon in place of the mean counts of genotypes, and real panels, which are none."""
+"""What stands in place of mean counts and frequencies of genotypes; and real panels."""
 
 from __future__ import annotations
+
+import warnings
 
 import numpy as np
 import pytest
 
 from mialeak.datasets import load_genotypes
 from mialeak.laws import Genotype
+from mialeak.means import leakage_score, mean_tradeoff
 from mialeak.scores import genotype_score
 
 SAYS = r"releases must be (mean counts of alleles|means of rows); all \d+ are 0 or 1"
@@ -49,3 +52,22 @@ def test_a_mean_of_one_is_taken_where_chance_explains_it():
         assert np.isfinite(genotype_score([0.0, 1.0], [0, 1], [1e-4, p], n))
     with pytest.raises(ValueError, match=r"in column 1\. Of answers"):
         genotype_score([0.0, 1.0], [0, 1], [1e-4, 0.3], 200)
+
+
+@pytest.mark.parametrize("score", [leakage_score, mean_tradeoff])
+def test_frequencies_of_rarer_alleles_are_named_by_one_target(score):
+    """By six standard deviations of the copies of unlinked sites; not those of ALT."""
+    rng = np.random.default_rng(12)
+    p = rng.uniform(0.05, 0.95, 120)
+    people = rng.binomial(2, p, (40, p.size))
+    rarer = np.minimum(p, 1.0 - p)
+    for target in people[:8]:
+        for law in (2.0 * rarer * (1.0 - rarer), np.diag(2.0 * rarer * (1.0 - rarer))):
+            with pytest.warns(UserWarning, match="copies.*those of the rarer"):
+                score(target, 2.0 * rarer, law, 500)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for target in people:
+            score(target, 2.0 * p, 2.0 * p * (1.0 - p), 500)
+        for target in rng.binomial(2, rarer, people.shape):
+            score(target, 2.0 * rarer, 2.0 * rarer * (1.0 - rarer), 500)

@@ -57,3 +57,24 @@ def test_few_persons_are_no_cells(rows):
     for beside in (np.arange(6), np.arange(6)[::-1] + 17, [0, 1, 1, 0, 1, 0], [2, 3, 1, 2, 2, 4]):
         cautions = table_leakage(grid.assign(x=beside)).cautions
         assert not [each for each in cautions if each.startswith(SAYS)]
+
+
+@pytest.mark.parametrize("name", ["weight", "wght", "WGHT", "gewicht"])
+def test_weights_that_are_too_large_for_bodies_are_survey_weights(name):
+    """Of people or newborns, in kilograms or grams, they are not."""
+    rng = np.random.default_rng(7)
+    people = pd.DataFrame(rng.choice(list("abc"), (400, 2)), columns=["region", "status"])
+    for weights, is_survey in (
+        (rng.lognormal(11.5, 0.8, 400).round(), True),
+        (rng.normal(75.0, 15.0, 400).round(1), False),
+        (rng.lognormal(8.1, 0.4, 400).round(), False),
+    ):
+        table = people.assign(**{name: weights})
+        said = [
+            each for each in table_leakage(table, ["region", "status"]).cautions if name in each
+        ]
+        assert bool(said) == is_survey
+        if said:
+            assert "has the name of a survey weight" in said[0]
+    (caution, *_) = table_leakage(people.assign(**{name: rng.integers(1, 9, 400)})).cautions
+    assert f"{name!r} has the name of a survey weight and is counted as a category" in caution

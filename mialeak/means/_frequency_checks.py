@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mialeak._arrays import FloatArray, invalid, listed
-from mialeak._counts import swapped_alleles
+from mialeak._counts import surplus_of_rarer_alleles, swapped_alleles
 from mialeak.means._genotype_cautions import are_too_near
 from mialeak.means._matrix_cautions import are_genotypes
 from mialeak.means._release import Release
@@ -29,10 +29,6 @@ _PRODUCT = 1e-6
 BASES = 5_000
 #: Share of the sites that count as independent where too few genotypes show their correlations.
 _UNLINKED_SHARE = 0.1
-#: Of the rarer alleles no frequency is above 1/2; so many are between the first of these and 1/2.
-_FREQUENT, _FEWEST = 0.3, 12
-#: Standard deviations by which targets then have more copies than expected, where these are of ALT.
-_MORE = 6.0
 
 
 def close_sites(release: Release, table: Any) -> float:
@@ -101,12 +97,10 @@ def rarer_allele_cautions(frequency: FloatArray, release: Release) -> list[str]:
 
     One target shows for no site which allele is meant, but for all of them together.
     """
-    if frequency.max() > 0.5 or np.count_nonzero(frequency > _FREQUENT) < _FEWEST:
+    surplus = surplus_of_rarer_alleles(np.asarray(release.numbers, np.float64), frequency)
+    if surplus is None:
         return []
-    copies, expected = float(release.numbers.sum()), 2.0 * release.rows * float(frequency.sum())
-    variance = 2.0 * release.rows * float(np.sum(frequency * (1.0 - frequency)))
-    if copies - expected < _MORE * np.sqrt(variance):
-        return []
+    copies, expected = surplus
     return [
         f"No frequency of these {frequency.size:,} sites exceeds 1/2, and the targets have "
         f"{copies:,.0f} copies of the counted alleles where {expected:,.0f} are expected: the "

@@ -45,6 +45,8 @@ _FEWEST_GROUPS = 5
 #: 1, or their sum to the number of people; the first columns that they may go by, and the rows of
 #: each value of these on average.
 _UNEQUAL, _NEAR, _MOST_OTHERS, _ROWS_OF_STRATUM = 2.0, (0.01, 0.25), 20, 10
+#: The median of weights from which they are those of no body: a newborn has 3,400 grams.
+_NO_BODY = 10_000.0
 
 
 def cautions_of_people(register: Any) -> list[str]:
@@ -100,7 +102,8 @@ def cautions_of_weights(table: Any, people: int | None, chosen: Container[Any]) 
     """A caution if unequal survey weights show that some people were more likely drawn.
 
     `people` is their number, if it is known.  A column with the name of the weight of a body is one
-    of weights if its sum is near that number, its mean is 1, or its numbers go by other columns.
+    of weights if its sum is near that number, its mean is 1, its numbers are too large for
+    bodies, or go by other columns.
     """
     for name in filter(is_weight, names_of(table)):
         if people is None and name in chosen:
@@ -112,10 +115,11 @@ def cautions_of_weights(table: Any, people: int | None, chosen: Container[Any]) 
             weights = numbers[known]
             low, high = np.quantile(weights, (0.05, 0.95)).tolist()
             near = 1.0 if people is None else people / weights.size, _NEAR[people is not None]
-            is_mean = abs(weights.mean() / near[0] - 1.0) <= near[1]
+            is_sure = abs(weights.mean() / near[0] - 1.0) <= near[1]
+            is_sure |= float(np.median(weights)) >= _NO_BODY
             if not high > _UNEQUAL * low > 0.0:
                 continue
-            if is_mean or not is_body_weight(name) or _goes_by_others(table, name, factor):
+            if is_sure or not is_body_weight(name) or _goes_by_others(table, name, factor):
                 return [
                     f"Column {name!r} has the name of a survey weight, from {low:.4g} to "
                     f"{high:.4g}: {_unequal(people)}"
