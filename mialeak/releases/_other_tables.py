@@ -68,10 +68,10 @@ def other_tables(
             weights[opened] = rng.standard_normal(opened.size)
             weights[place] += _WEIGHT * rng.choice([-1.0, 1.0])
             ends = (low - seen)[rows] + counts, (high - seen)[rows] + counts
-            found = _solved(sums[:, cells].T @ weights, part, *ends)
-            if found is not None:
+            solution = _solved(sums[:, cells].T @ weights, part, *ends)
+            if solution is not None:
                 other = table.copy()
-                other[cells] = found
+                other[cells] = solution
                 yield other
 
 
