@@ -12,6 +12,7 @@ from scipy import stats
 
 from mialeak.discrete import max_leakage, max_leakage_bounds
 from mialeak.discrete._countable import ScipyLaw
+from mialeak.discrete._families import FAMILIES, log_gamma_ratio
 
 EPS = 2.0**-52
 mp.mp.dps = 25
@@ -238,3 +239,31 @@ def test_a_window_grows_while_atoms_outside_expect_a_row(monkeypatch):
     bounds = max_leakage_bounds(stats.zipf(1.05), 10**6)
     assert bounds.lower <= truth * (1 + 1e-14)
     assert truth * (1 - 1e-14) <= bounds.upper <= bounds.lower + 1e-11
+
+
+@pytest.mark.parametrize("lowest", [0.0, -10.0, -300.0])
+def test_logs_of_gamma_ratios_hold_their_error_at_extreme_arguments(lowest):
+    """Against 40 digits: x down to 1e-300, where a product of 16 ratios underflows."""
+    rng = np.random.default_rng(3)
+    for _ in range(300):
+        x = 10.0 ** rng.uniform(lowest, 15 if lowest == 0.0 else 0)
+        s = rng.choice([10.0 ** rng.uniform(-10, 10), 10.0 ** rng.uniform(0, 3), rng.uniform()])
+        with mp.workdps(40):
+            truth = mp.loggamma(mp.mpf(x) + mp.mpf(s)) - mp.loggamma(mp.mpf(x))
+            error = abs(truth - float(log_gamma_ratio(np.array([x]), float(s))[0]))
+        assert error <= EPS * (8 + 3 * abs(truth) + 3 * max(-math.log(x), 0.0))
+    assert math.isfinite(log_gamma_ratio(np.array([7.7e-228]), 6e7)[0])  # was -inf
+
+
+def test_beta_negative_binomial_laws_of_tiny_parameters_hold_their_error():
+    rng = np.random.default_rng(6)
+    cases = [(7.96329864224496, 47.25201089617186, 1.7130361745531228e-61, 0.0)]
+    for _ in range(200):
+        a, b = 10.0 ** rng.uniform(-100, 4, 2)
+        cases.append((10.0 ** rng.uniform(-1, 3), a, b, float(rng.choice([0, 1, 100]))))
+    for n, a, b, k in cases:
+        p, error = FAMILIES["betanbinom"](n, a, b).pmf(np.array([k]))
+        with mp.workdps(250):
+            truth = betanbinom(n, a, b)(mp.mpf(k))
+            if truth > 1e-290:
+                assert abs(float(p[0]) - truth) <= truth * float(np.ravel(error)[0])

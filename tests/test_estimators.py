@@ -378,6 +378,23 @@ REFUSED = [
         lambda: logistic_influence(X, np.ones(N)),
         "The logistic fit is not available where X separates y: no",
     ),
+    (
+        lambda: logistic_influence(X, SEPARATED, penalty=1e-300),
+        "penalty must be large enough for a fit where X separates y: Newton's steps do not reach "
+        "the coefficients that fit best; got penalty = 1e-300. Take one of at least 1e-15",
+    ),
+    (
+        lambda: least_squares_influence(X[:, [0, 1, 0]], Y, penalty=1e-15),
+        "penalty must be large enough for the parameter",
+    ),
+    (
+        lambda: logistic_influence(X[:, [0, 1, 0]], Y > 0, penalty=[1e-20, 1.0, 1e-20]),
+        "and the penalty is rounding; got penalty = 1e-20. Take one of at least",
+    ),
+    (
+        lambda: least_squares_influence(X[:, [0, 1, 0]], Y, penalty=[0.0, 1.0, 0.0]),
+        "X must determine the estimate; with these rows, the parameter",
+    ),
     (lambda: joint_influence(), "parts must be at least one"),
     (lambda: joint_influence(MEAN, mean_influence(X[1:])), "their numbers are [60, 59]"),
     (lambda: InfluenceFunctions([0.0], X), "influence must have at least 3 rows and a column"),
@@ -459,3 +476,22 @@ def test_variances_that_float64_cannot_hold_are_refused(unit):
 def test_parts_are_influence_functions():
     with pytest.raises(TypeError, match=r"parts must be InfluenceFunctions; got parts\[1\] = 'a'"):
         joint_influence(mean_influence(X), "a")
+
+
+@pytest.mark.parametrize("penalty", [1.0, 1e-6, 1e-10, 1e-12, 1e-15])
+def test_a_small_penalty_fits_where_columns_separate(penalty):
+    """The gradient at the coefficients, with 60 digits: where it is 0 a convex loss is least."""
+    import mpmath as mp
+
+    rows = logistic_influence(X, SEPARATED, penalty=penalty)
+    with mp.workdps(60):
+        theta = [mp.mpf(t) for t in rows.theta]
+        gradient = [mp.mpf(0)] * len(theta)
+        for row, one in zip(X.tolist(), SEPARATED.tolist(), strict=True):
+            design = [mp.mpf(1)] + [mp.mpf(x) for x in row]
+            p = 1 / (1 + mp.exp(-sum(t * x for t, x in zip(theta, design, strict=True))))
+            gradient = [g + (one - p) * x for g, x in zip(gradient, design, strict=True)]
+        pull = [mp.mpf(penalty) * t for t in theta]
+        pull[0] = mp.mpf(0)
+        off = [abs(g - a) for g, a in zip(gradient, pull, strict=True)]
+        assert max(off) <= 1e-6 * max(abs(a) for a in pull)

@@ -74,7 +74,8 @@ def test_a_count_with_two_values_that_fit_is_decided_without_its_range(monkeypat
     release.add_table(["town"], protect=Suppress(3, zeros_shown=True))
     release.add_table(["region"])
     assert release.leakage().n_undecided == 0
-    monkeypatch.setattr(_hidden_counts, "_BUDGET", 0.0)
+    for name in ("_BUDGET", "_SEARCHES", "_PROOFS"):
+        monkeypatch.setattr(_hidden_counts, name, 0.0)
     release = Release(_towns(3))
     release.add_table(["town"], protect=Suppress(3, zeros_shown=True))
     release.add_table(["region"])
@@ -93,30 +94,86 @@ def _every_table(matrix, low, high):
     return grid[((low <= sums) & (sums <= high)).all(axis=1)]
 
 
-def test_ranges_agree_with_all_tables_that_fit():
-    """Random sums of up to five cells, with components, known cells and hidden totals."""
-    rng = np.random.default_rng(11)
-    for _ in range(60):
-        size = int(rng.integers(2, 6))
-        parts, rows = [], [np.ones(size, np.int64)]
+def _random_sums(rng):
+    """Arguments of `count_ranges` for random sums of up to five cells, without the budget."""
+    size = int(rng.integers(2, 6))
+    parts, rows = [], [np.ones(size, np.int64)]
+    while not parts:
         for _ in range(int(rng.integers(1, 4))):
             codes = rng.integers(-1, 3, size)
             used = [codes == k for k in range(3) if (codes == k).any()]
             if used:
                 parts.append(len(rows) + np.arange(len(used)))
                 rows += [each.astype(np.int64) for each in used]
-        if not parts:
-            continue
-        matrix, table = np.array(rows), rng.integers(0, 4, size)
-        sums = matrix @ table
-        slack = rng.integers(0, 3, (2, len(rows))) * (rng.random(len(rows)) < 0.6)
-        slack[:, 0] = 0
-        low, high = np.maximum(sums - slack[0], 0), sums + slack[1]
-        wanted = parts[0]
-        numbers = (sparse.csr_matrix(matrix), low, high, table, wanted, parts)
+    matrix, table = np.array(rows), rng.integers(0, 4, size)
+    sums = matrix @ table
+    slack = rng.integers(0, 3, (2, len(rows))) * (rng.random(len(rows)) < 0.6)
+    slack[:, 0] = 0
+    low, high = np.maximum(sums - slack[0], 0), sums + slack[1]
+    return sparse.csr_matrix(matrix), low, high, table, parts[0], parts
+
+
+def _values_of(matrix, low, high, table, wanted, parts):
+    """The values of the wanted sums in all tables that fit."""
+    return _every_table(matrix.toarray(), low, high) @ matrix.toarray()[wanted].T
+
+
+def test_ranges_agree_with_all_tables_that_fit():
+    """Random sums of up to five cells, with components, known cells and hidden totals."""
+    rng = np.random.default_rng(11)
+    for _ in range(60):
+        numbers = _random_sums(rng)
         found = _count_ranges.count_ranges(*numbers, _count_ranges.Budget(1000.0))
-        values = _every_table(matrix, low, high) @ matrix[wanted].T
+        values = _values_of(*numbers)
         assert np.array_equal(found.low, values.min(axis=0))
         assert np.array_equal(found.high, values.max(axis=0))
         assert found.proved.all()
         assert np.array_equal(found.several, values.min(axis=0) < values.max(axis=0))
+
+
+@pytest.mark.parametrize(("searches", "proofs"), [(1000.0, 1000.0), (1000.0, 0.0), (0.0, 1000.0)])
+def test_what_is_decided_without_ranges_agrees_with_all_tables_that_fit(searches, proofs):
+    """Other tables that fit, and bounds by programs without whole numbers."""
+    rng, sums, decided = np.random.default_rng(12), 0, 0
+    for _ in range(150):
+        numbers = _random_sums(rng)
+        budget = _count_ranges.Budget(0.0, searches, proofs)
+        found = _count_ranges.count_ranges(*numbers, budget)
+        values = _values_of(*numbers)
+        least, most = values.min(axis=0), values.max(axis=0)
+        assert (found.low <= least).all()
+        assert (most <= found.high).all()
+        assert (least < most)[found.several].all()
+        assert np.array_equal(found.low[found.proved], least[found.proved])
+        assert np.array_equal(found.high[found.proved], most[found.proved])
+        sums += least.size
+        decided += np.count_nonzero(found.proved | found.several)
+    assert decided >= (0.99 * sums if searches and proofs else 0.5 * sums)
+
+
+def _thousands_of_cells():
+    """2,500 people in 9 * 7 * 2 * 6 cells, with three protected tables and a plain one."""
+    rng = np.random.default_rng(3)
+    sizes = {"region": 9, "age": 7, "sex": 2, "job": 6}
+    people = {name: rng.choice(k, 2500, p=rng.dirichlet(np.ones(k))) for name, k in sizes.items()}
+    release = Release(people)
+    release.add_table(["region", "age", "job"], protect=Suppress(3))
+    release.add_table(["region", "age"])
+    release.add_table(["job", "sex"])
+    release.add_table(["region", "sex"], protect=Suppress(10))
+    return release
+
+
+def test_counts_of_large_tables_are_decided_by_other_tables_and_proofs(monkeypatch):
+    """Without a budget for ranges all counts are decided as with a large one."""
+    monkeypatch.setattr(_hidden_counts, "_BUDGET", 50_000.0)
+    truth = _thousands_of_cells().leakage()
+    assert (truth.n_undecided, truth.n_determined > 10) == (0, True)
+    monkeypatch.setattr(_hidden_counts, "_BUDGET", 0.0)
+    report = _thousands_of_cells().leakage()
+    assert (report.n_undecided, report.n_determined) == (0, truth.n_determined)
+    for name in ("_SEARCHES", "_PROOFS"):
+        monkeypatch.setattr(_hidden_counts, name, 0.0)
+    before = _thousands_of_cells().leakage()
+    assert before.n_undecided > 50
+    assert before.n_determined < truth.n_determined

@@ -125,6 +125,28 @@ def test_gamma_ratio():
     assert max_accuracy([0.0, 1.0], nonmember_rate=0.9).tolist() == pytest.approx([0.9, 1.0])
 
 
+def test_gamma_ratio_of_extreme_games_is_accurate_or_refused():
+    """Against fractions, of weights from 1e-308 to 1e308 and shares within 1e-16 of 0 and 1."""
+    rng = np.random.default_rng(8)
+    refused = {"smaller": 0, "larger": 0}
+    for _ in range(2000):
+        small, near = 10.0 ** rng.uniform(-308, 0), 1.0 - 10.0 ** rng.uniform(-15.9, 0)
+        nu, weight = (
+            rng.choice([small, near, rng.uniform(0.01, 0.99)]),
+            10 ** rng.uniform(-308, 308),
+        )
+        truth = Fraction(nu) / (Fraction(weight) * (1 - Fraction(nu)))
+        if Fraction(2) ** -1022 <= truth <= Fraction(np.finfo(float).max):
+            error = abs(Fraction(gamma_ratio(nu, weight)) - truth) / truth
+            assert error <= Fraction(2) ** -51
+            continue
+        remedy = "larger" if truth > 1 else "smaller"
+        refused[remedy] += 1
+        with pytest.raises(ValueError, match=rf"^tpr_weight must give a gamma.*{remedy} weight"):
+            gamma_ratio(nu, weight)
+    assert min(refused.values()) >= 5
+
+
 class TestErrataOfAGP25:
     def test_b2_the_chance_of_a_right_guess_is_weighted(self):
         nu, tpr, tnr = 0.8, 0.6, 0.7

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from scipy import linalg, special
@@ -142,11 +142,16 @@ def inverse_curvature(design: FloatArray, curvature: FloatArray, penalty: FloatA
     unit = matrix * inverse * inverse[:, None]
     factor, order, rank, info = linalg.lapack.dpstrf(unit, tol=limit, lower=1)
     if info != 0 or rank < scale.size:
+        place = int(order[rank]) - 1
+        known = f"the columns are collinear (rank {rank} of {scale.size})"
+        least = 100.0 * limit * float(np.diagonal(matrix).max())
+        if ((penalty > 0.0) & (penalty < least)).any():
+            rule = f"be large enough for the parameter {place}: {known} and the penalty is rounding"
+            remedy = f"Take one of at least {least:.0e}, or leave its column out"
+            _refuse_penalty(penalty, rule, remedy)
         invalid(
             "X",
-            "determine the estimate; with these rows, the parameter "
-            f"{int(order[rank]) - 1} is open, as the columns are collinear (rank {rank} of "
-            f"{scale.size})",
+            f"determine the estimate; with these rows, the parameter {place} is open, as {known}",
             remedy="Leave its column out, or add a penalty",
         )
     order = order - 1
@@ -154,6 +159,12 @@ def inverse_curvature(design: FloatArray, curvature: FloatArray, penalty: FloatA
     result = np.empty_like(matrix)
     result[np.ix_(order, order)] = root.T @ root
     return np.asarray(result * inverse * inverse[:, None])
+
+
+def _refuse_penalty(weights: FloatArray, rule: str, remedy: str) -> NoReturn:
+    """Refuse a penalty that is too small, with its smallest positive entry."""
+    least = float(weights[weights > 0.0].min())
+    invalid("penalty", rule, value=least, remedy=remedy)
 
 
 def linear_influence(
@@ -216,9 +227,10 @@ def _plain_influence(
 
 
 #: Newton's steps: a solution is found within 10 or so, as errors are squared; without one the
-#: gradient falls by a factor e a step, and is far from the next number after these.
-_STEPS = 25
-#: Steps end when the gradient is this share of its standard error.
+#: gradient falls by a factor e a step, and is far from the next number after these.  With a small
+#: penalty it has to fall to that: 60 steps are enough for one of 1e-18.
+_STEPS, _STEPS_PENALISED = 25, 60
+#: Steps end when the gradient is this share of its standard error, or less for a loss below 1.
 _CONVERGED = 1e-9
 #: A loss may rise by its rounding.
 _ROUNDING = 1e-10
@@ -385,6 +397,7 @@ def logistic_influence(
     ValueError
         If shapes do not match, anything is NaN or infinite, y is not 0 or 1, columns are collinear
         (without a penalty), or the classes can be separated: then no finite coefficients fit best.
+        With a penalty, if that is so small that it is lost in rounding.
 
     See Also
     --------
@@ -438,16 +451,23 @@ def _logistic_fit(design: FloatArray, response: FloatArray, weights: FloatArray)
 
     theta = np.zeros(design.shape[1])
     value = loss(theta)
-    for _ in range(_STEPS):
+    for _ in range(_STEPS_PENALISED if weights.any() else _STEPS):
         score, curvature = logistic_terms(theta, design, response)
         gradient = score @ design - weights * theta
         step = inverse_curvature(design, curvature, weights) @ gradient
-        if gradient @ step <= _CONVERGED**2:
+        if gradient @ step <= _CONVERGED**2 * min(value, 1.0):
             break
         while (new := loss(theta + step)) > value * (1.0 + _ROUNDING):
             step = 0.5 * step
         theta, value = theta + step, new
     else:
+        if weights.any():
+            rule = (
+                "be large enough for a fit where X separates y: Newton's steps do not reach the "
+                "coefficients that fit best"
+            )
+            remedy = "Take one of at least 1e-15, or leave out the column that separates"
+            _refuse_penalty(weights, rule, remedy)
         remedy = "Add a penalty, or leave out the column that separates"
         why = "no finite coefficients fit best"
         unsupported("The logistic fit", "where X separates y", why, remedy)

@@ -20,6 +20,9 @@ from mialeak.guarantees._guarantees import positive
 
 __all__ = ["divergence", "gamma_ratio", "max_accuracy"]
 
+#: The largest and the smallest normal float64.
+_LARGEST, _SMALLEST = np.finfo(float).max, np.finfo(float).tiny
+
 
 def gamma_ratio(nonmember_rate: Any, tpr_weight: Any) -> float | FloatArray:
     """The weight of a game: ``nonmember_rate / (tpr_weight * (1 - nonmember_rate))``.
@@ -39,11 +42,12 @@ def gamma_ratio(nonmember_rate: Any, tpr_weight: Any) -> float | FloatArray:
     Raises
     ------
     ValueError
-        If nonmember_rate is not strictly between 0 and 1, or tpr_weight not positive and finite.
+        If nonmember_rate is not strictly between 0 and 1, tpr_weight not positive and finite, or
+        gamma below 2**-1022 or above 1.8e308, which float64 does not hold.
 
     Notes
     -----
-    [AGP25] Definition 3.
+    [AGP25] Definition 3.  **Accuracy**: relative error at most 2 eps.
 
     Examples
     --------
@@ -53,7 +57,13 @@ def gamma_ratio(nonmember_rate: Any, tpr_weight: Any) -> float | FloatArray:
     """
     nu, weight = _game(nonmember_rate, tpr_weight)
     with np.errstate(divide="ignore", over="ignore"):
-        return plain(nu / (weight * (1.0 - nu)))
+        gamma = nu / (weight * (1.0 - nu))
+    shown = np.broadcast_to(weight, gamma.shape)
+    rule = "give a gamma, nonmember_rate / (tpr_weight * (1 - nonmember_rate)), that float64 holds"
+    high, low = gamma <= _LARGEST, gamma >= _SMALLEST
+    require(high, shown, "tpr_weight", f"{rule}: at most 1.8e308", remedy="Pass a larger weight")
+    require(low, shown, "tpr_weight", f"{rule}: at least 2.2e-308", remedy="Pass a smaller weight")
+    return plain(gamma)
 
 
 def max_accuracy(

@@ -11,7 +11,8 @@ attained  the least and the largest values of sums at such x that were computed
 
 A range ends where a computed x attains a simple bound, and needs no program then.  For the others,
 the sum of all counts whose range is open is minimised and maximised, as long as the solutions close
-a range; then each count alone.  The cells are split into components first,
+a range; then each count alone.  Of a count that is not decided then, another table is searched in
+which it differs.  The cells are split into components first,
 which no sum joins after the cells that are known are taken out.
 """
 
@@ -27,6 +28,8 @@ import numpy.typing as npt
 from scipy import sparse
 from scipy.sparse import csgraph
 
+from mialeak.releases._other_tables import other_tables
+
 __all__ = ["Budget", "Ranges", "count_ranges"]
 
 IntArray = npt.NDArray[np.int64]
@@ -40,21 +43,57 @@ _MOST_WHOLE, _MOST_CELLS = 2000, 12_000
 _WHOLE = 1e-6
 #: Entries of a program of about the cost of the call itself; the cost grows faster than these.
 _ENTRIES = 500
+#: How much faster a program of thousands of cells is that is not about whole numbers.
+_FASTER = 10.0
+#: Cells that vary where another table is searched for, before bounds are proved and after.
+_FIRST_SEARCHES, _LAST_SEARCHES = (300, 800, 800), (2000, 2000)
 
 
 @dataclass
 class Budget:
-    """What may be spent on programs, in calls of the solver; a large one costs more than 1."""
+    """What may be spent on programs, in calls of the solver; a large one costs more than 1.
+
+    Attributes
+    ----------
+    remaining : float
+        For the ends of ranges.
+    searches : float
+        For other tables that fit, which show that a sum is open.
+    proofs : float
+        For bounds of sums that no other table changed.
+    """
 
     remaining: float
+    searches: float = 0.0
+    proofs: float = 0.0
 
     def take(self, entries: int) -> bool:
         """Whether a program of so many entries may be solved, which is then paid."""
-        cost = 1.0 + (entries / _ENTRIES) ** 1.5
+        cost = _cost(entries)
         if cost > self.remaining:
             return False
         self.remaining -= cost
         return True
+
+    def search(self, entries: int) -> bool:
+        """The same of a program that searches for another table."""
+        cost = _cost(entries)
+        if cost > self.searches:
+            return False
+        self.searches -= cost
+        return True
+
+    def prove(self, entries: int) -> bool:
+        """The same of a program without whole numbers, which is faster."""
+        cost = _cost(entries) / _FASTER
+        if cost > self.proofs:
+            return False
+        self.proofs -= cost
+        return True
+
+
+def _cost(entries: int) -> float:
+    return float(1.0 + (entries / _ENTRIES) ** 1.5)
 
 
 @dataclass(frozen=True, eq=False)
@@ -187,10 +226,52 @@ class _Component:
                 if math.isfinite(best):
                     narrowed = math.ceil(best - _WHOLE)
                     bound[end, place] = sign * max(sign * bound[end, place], narrowed)
+        self._search(table, wanted, _FIRST_SEARCHES, bound, attained, budget)
+        self._prove(sums, bound, attained, budget)
+        self._search(table, wanted, _LAST_SEARCHES, bound, attained, budget)
         low = np.minimum(bound[0], attained[0])
         high = np.maximum(bound[1], attained[1])
         proved = (low == attained[0]) & (high == attained[1])
         return Ranges(low, high, proved, attained[0] < attained[1])
+
+    def _search(
+        self,
+        table: IntArray,
+        wanted: IntArray,
+        sizes: tuple[int, ...],
+        bound: IntArray,
+        attained: IntArray,
+        budget: Budget,
+    ) -> None:
+        """Widen `attained` of the sums that may have one value or several, by other tables."""
+        sums = self.matrix[wanted]
+
+        def undecided() -> IntArray:
+            return np.flatnonzero((attained[0] == attained[1]) & (bound[0] < bound[1]))
+
+        numbers = self.matrix, self.low, self.high
+        for other in other_tables(numbers, table, sums, sizes, undecided, budget.search):
+            shown = sums @ other
+            np.minimum(attained[0], shown, out=attained[0])
+            np.maximum(attained[1], shown, out=attained[1])
+
+    def _prove(self, sums: Any, bound: IntArray, attained: IntArray, budget: Budget) -> None:
+        """Narrow `bound` of the sums of which one value is known, to that one if no other fits."""
+        alike = attained[0] == attained[1]
+        for place in np.flatnonzero(alike & (bound[0] < bound[1])).tolist():
+            for end, sign in enumerate((1, -1)):
+                if attained[0, place] != attained[1, place]:
+                    break
+                if attained[end, place] == bound[end, place]:
+                    continue
+                if not budget.prove(self.matrix.nnz):
+                    return
+                best = self._solve(sign * sums[[place]].toarray()[0], sums, attained, whole=False)
+                if math.isfinite(best):
+                    narrowed = math.ceil(best - _WHOLE)
+                    bound[end, place] = sign * max(sign * bound[end, place], narrowed)
+                if attained[end, place] != bound[end, place]:
+                    break  # it is not proved by this end: nor by the other alone
 
     def _simple_bounds(self, wanted: IntArray) -> IntArray:
         """Bounds of the sums `wanted`, both ends: from the most that each cell may have."""
@@ -205,7 +286,7 @@ class _Component:
         low[filled] = np.maximum(low[filled], least)
         return np.stack([low, high])
 
-    def _solve(self, objective: Any, sums: Any, attained: IntArray) -> float:
+    def _solve(self, objective: Any, sums: Any, attained: IntArray, *, whole: bool = True) -> float:
         """A bound that the objective has for every x; the solution widens `attained`."""
         from scipy import optimize
 
@@ -213,16 +294,16 @@ class _Component:
         nodes = _NODES if size <= _SMALL else _NODES_LARGE
         result = optimize.milp(
             np.asarray(objective, np.float64).ravel(),
-            integrality=np.full(size, int(size <= _MOST_WHOLE)),
+            integrality=np.full(size, int(whole and size <= _MOST_WHOLE)),
             bounds=optimize.Bounds(0.0, np.inf),
             constraints=optimize.LinearConstraint(self.matrix, self.low, self.high),
             options={"node_limit": nodes, "mip_rel_gap": 0.0},
         )
         if result.x is not None:
-            whole = np.rint(result.x).astype(np.int64)
-            counts = self.matrix @ whole
-            if (whole >= 0).all() and (self.low <= counts).all() and (counts <= self.high).all():
-                shown = sums @ whole
+            other = np.rint(result.x).astype(np.int64)
+            counts = self.matrix @ other
+            if (other >= 0).all() and (self.low <= counts).all() and (counts <= self.high).all():
+                shown = sums @ other
                 np.minimum(attained[0], shown, out=attained[0])
                 np.maximum(attained[1], shown, out=attained[1])
         bound = result.fun if result.success else result.mip_dual_bound

@@ -21,8 +21,10 @@ IntArray = npt.NDArray[np.int64]
 
 #: Cells up to which ranges are computed; cells that outputs of other columns may split these into.
 _MOST_CELLS, _MOST_SPLIT = 20_000, 200
-#: What the ranges of all counts may cost, in calls of the solver: some 20 s.
-_BUDGET = 1700.0
+#: What the ranges of all counts may cost, in calls of the solver: some 20 s; and what
+#: may be spent besides on counts that are not decided then: on tables in which they differ, 10 to
+#: 20 s, and on proofs that they do not, 20 s.
+_BUDGET, _SEARCHES, _PROOFS = 1700.0, 5000.0, 2500.0
 
 
 @dataclass(frozen=True, repr=False)
@@ -98,7 +100,7 @@ def recovered_cells(analysis: Analysis) -> HiddenCounts:
     shorter range than the output itself.
     """
     every: list[tuple[Recovered, tuple[str, tuple[int, ...]], int]] = []
-    complete, undecided, budget = True, [np.zeros(0, np.int64)], Budget(_BUDGET)
+    complete, undecided, budget = True, [np.zeros(0, np.int64)], Budget(_BUDGET, _SEARCHES, _PROOFS)
     for number, output in enumerate(analysis.outputs):
         cells = np.flatnonzero(~output.exact & (output.low < output.high))
         if not cells.size:
