@@ -24,6 +24,8 @@ _STEPS = 100
 _WEIGHT, _SUM = 64, 8192
 #: Scores worked on at once.
 _BLOCK = 1 << 22
+#: Epsilons whose laws are made at once: with more these leave the cache of the processor.
+_TOGETHER = 32
 #: What scores that know nothing do with this probability at most is refused.
 _CHANCE = 1e-6
 #: Bounds of each total by models, design and levels, for the next audit: so many at most.
@@ -165,13 +167,21 @@ def _tails(weights: IntArray, models: int, grid: FloatArray, design: Design) -> 
         logs = logs + 2.0 * grid[:, None] * right
         law = np.exp(logs - logsumexp(logs, axis=1, keepdims=True))
     else:
-        total, reached = int(weights.sum()), 0
-        law = np.zeros((grid.size, total + 1))
+        law = np.zeros((grid.size, int(weights.sum()) + 1))
         law[:, 0] = 1.0
-        right, wrong = expit(grid)[:, None], expit(-grid)[:, None]
-        for weight in weights.tolist():
-            old = law[:, : reached + 1].copy()
-            law[:, : reached + 1] *= wrong
-            law[:, weight : weight + reached + 1] += right * old
-            reached += weight
+        for start in range(0, grid.size, _TOGETHER):
+            part = slice(start, start + _TOGETHER)
+            _add_guesses(law[part], weights, grid[part, None])
     return np.asarray(np.minimum(np.cumsum(law[:, ::-1], axis=1)[:, ::-1], 1.0))
+
+
+def _add_guesses(law: FloatArray, weights: IntArray, epsilon: FloatArray) -> None:
+    """The law of the weighted number of right guesses, in place of that of none."""
+    right, wrong, reached = expit(epsilon), expit(-epsilon), 0
+    room = np.empty_like(law)  # made once: fresh memory takes longer than the products
+    for weight in weights.tolist():
+        size = reached + 1
+        moved = np.multiply(law[:, :size], right, out=room[:, :size])
+        law[:, :size] *= wrong
+        law[:, weight : weight + size] += moved
+        reached += weight
