@@ -23,6 +23,16 @@ def test_diagnoses_are_no_genotypes(most, others):
     assert mean_leakage(ill.add_prefix("icd_").assign(age=AGE, **others)).cautions == ()
 
 
+def test_a_column_that_is_empty_is_no_name_of_persons():
+    """A table and its register with such a column, which are not published."""
+    frame = pd.DataFrame({"age": AGE, "pay": RNG.normal(size=400), "note": np.nan, "text": None})
+    report = mean_leakage(frame[:100], ["age", "pay"], population=frame)
+    plain = frame[["age", "pay"]]
+    wanted = mean_leakage(plain[:100], ["age", "pay"], population=plain)
+    assert report.cautions == ()
+    assert report.average == wanted.average
+
+
 def test_answers_are_no_genotypes():
     answers = np.random.default_rng(24).choice(3, (400, 30), p=[0.5, 0.3, 0.2])
     assert mean_leakage(pd.DataFrame(answers).add_prefix("q").assign(age=AGE)).cautions == ()

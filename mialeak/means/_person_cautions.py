@@ -67,13 +67,15 @@ def unpublished_columns(table: Any, published: Container[Any], rows: int) -> dic
     """The columns of a table that are not `published`, and the levels of the index of a frame.
 
     Of a table of more than 200 columns, or of many `rows`, those whose name bears a caution alone.
-    Columns that do not hold single values of one type are no names of persons.
+    Columns that do not hold single values of one type are no names of persons, nor are those whose
+    values are all missing.
     """
     every = names_of(table)
     names = [name for name in every if name not in published]
     if len(every) > _MOST_COLUMNS or len(every) * rows > _MOST_VALUES:
         names = [name for name in names if is_person_name(name) or is_weight(name)]
-    columns = {name: factor for name in names for factor in factor_if_plain(table, name)}
+    plain = {name: factor for name in names for factor in factor_if_plain(table, name)}
+    columns = {name: factor for name, factor in plain.items() if factor.codes.max(initial=-1) >= 0}
     index = getattr(table, "index", None) if hasattr(table, "iloc") else None
     if index is None:
         return columns
