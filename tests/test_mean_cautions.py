@@ -91,3 +91,15 @@ def test_pairs_of_persons_are_told_by_a_name_with_the_sign_of_a_header(name):
     frame["KINSHIP"] = np.random.default_rng(26).normal(0.0, 0.05, len(frame))
     cautions = mean_leakage(frame).cautions
     assert any(each.startswith("The rows seem to be pairs of persons") for each in cautions)
+
+
+@pytest.mark.parametrize(("pairs", "is_cautioned"), [(1, False), (2, False), (12, True)])
+def test_a_pair_of_equal_rows_of_one_code_is_chance(pairs, is_cautioned):
+    """Of 102 rows with codes that are nearly all different; with twelve pairs they are persons."""
+    rng = np.random.default_rng(25)
+    code = rng.permutation(np.arange(1000, 9000, 50))[:102]
+    frame = pd.DataFrame({"code": code, "pay": rng.normal(size=102), "age": rng.normal(size=102)})
+    for k in range(pairs):
+        frame.loc[50 + k] = frame.loc[k]
+    cautions = mean_leakage(frame, ["pay", "age"]).cautions
+    assert any("column 'code', which is left out" in each for each in cautions) == is_cautioned
