@@ -103,3 +103,24 @@ def test_a_pair_of_equal_rows_of_one_code_is_chance(pairs, is_cautioned):
         frame.loc[50 + k] = frame.loc[k]
     cautions = mean_leakage(frame, ["pay", "age"]).cautions
     assert any("column 'code', which is left out" in each for each in cautions) == is_cautioned
+
+
+@pytest.mark.parametrize("kind", [int, str])
+def test_bands_of_a_number_are_no_signs_of_persons(kind):
+    """Ages of a file, which are words, with two sets of bands, in a group of a few rows an age."""
+    rng = np.random.default_rng(26)
+    age = rng.integers(18, 80, 240)
+    frame = pd.DataFrame(
+        {
+            "age": age.astype(kind),
+            "by_20": [f"{k // 20 * 20}-{k // 20 * 20 + 19}" for k in age],
+            "by_15": [f"{(k + 3) // 15 * 15}+" for k in age],
+            "pay": rng.normal(size=240),
+        }
+    )
+    assert mean_leakage(frame, ["pay"]).cautions == ()
+    assert mean_leakage(frame.drop(columns="age"), ["pay"]).cautions == ()
+    number = rng.permutation(np.repeat(np.arange(1000, 1080), 3))
+    persons = frame.assign(age=number.astype(kind), by_20=number % 7, by_15=number % 4)
+    (caution,) = mean_leakage(persons, ["pay"]).cautions
+    assert "agree in column 'by_20', 'by_15'" in caution
