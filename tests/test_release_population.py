@@ -72,3 +72,25 @@ def test_what_is_known_of_a_register_is_no_estimate():
     assert report.population is report.plug_in
     assert report.kind == "exact"
     assert report.joint is None
+
+
+def test_a_random_sample_of_a_register_has_no_caution_by_columns_without_outputs():
+    """Nor has one whose columns hold other values in the register, or are written otherwise."""
+    rng = np.random.default_rng(31)
+    register = {
+        "sex": rng.choice(["f", "m"], 3000),
+        "age": rng.integers(18, 90, 3000),
+        "town": rng.choice(list("pqrst"), 3000, p=[0.4, 0.3, 0.2, 0.07, 0.03]),
+        "id": np.arange(3000),
+    }
+    drawn = rng.choice(3000, 600, replace=False)
+    people = {name: values[drawn] for name, values in register.items()}
+    for changed in ({}, {"town": np.char.upper(people["town"])}, {"age": people["age"] + 100}):
+        release = Release({**people, **changed}, population=register)
+        release.add_table(["sex"])
+        assert release.leakage().cautions == ()
+    old = {name: values[register["age"] > 60][:600] for name, values in register.items()}
+    release = Release(old, population=register)
+    release.add_table(["sex"])
+    (caution,) = release.leakage().cautions
+    assert "in column 'age', which no output counts by" in caution
