@@ -116,7 +116,8 @@ def _of_sample(
             "The people are no simple random sample of the register: their shares differ in column "
             f"{', and in column '.join(which)} (chi-squared test, p < {LEVEL:g}). The answer is "
             "for a sample in which everyone is equally likely. If they are a part of the register, "
-            "pass the people of that part; a stratified sample has no answer here (table_leakage takes strata=)."
+            "pass the people of that part; a stratified sample has no answer here (table_leakage "
+            "takes strata=)."
         )
     counts, mass = counts[mass > 0], mass[mass > 0]
     if counts.all() and log_chance_of_all_cells(mass, int(counts.sum())) < np.log(LEVEL):
