@@ -282,8 +282,11 @@ def are_days(factor: Factor) -> bool:
 def _is_band(factor: Factor, other: Factor) -> bool:
     """Whether the other column is a class of the numbers of a column, as a band of ages is."""
     numbers = numeric_levels(factor)
-    if numbers is None:
-        return False
+    if numbers is None:  # of a file they are words
+        words = [str(factor.value(code)) for code in range(len(factor.levels))]
+        if not all(map(is_number, words)):
+            return False
+        numbers = np.array(words, np.float64)
     codes = other.codes[np.argsort(numbers[factor.codes], kind="stable")]
     return bool(np.count_nonzero(np.diff(codes)) < np.count_nonzero(other.rows_of_level))
 

@@ -23,6 +23,16 @@ def test_diagnoses_are_no_genotypes(most, others):
     assert mean_leakage(ill.add_prefix("icd_").assign(age=AGE, **others)).cautions == ()
 
 
+def test_a_column_that_is_empty_is_no_name_of_persons():
+    """A table and its register with such a column, which are not published."""
+    frame = pd.DataFrame({"age": AGE, "pay": RNG.normal(size=400), "note": np.nan, "text": None})
+    report = mean_leakage(frame[:100], ["age", "pay"], population=frame)
+    plain = frame[["age", "pay"]]
+    wanted = mean_leakage(plain[:100], ["age", "pay"], population=plain)
+    assert report.cautions == ()
+    assert report.average == wanted.average
+
+
 def test_answers_are_no_genotypes():
     answers = np.random.default_rng(24).choice(3, (400, 30), p=[0.5, 0.3, 0.2])
     assert mean_leakage(pd.DataFrame(answers).add_prefix("q").assign(age=AGE)).cautions == ()
@@ -153,3 +163,36 @@ def test_genotypes_with_empty_fields_are_read(tmp_path, values):
     report = mean_leakage(path, na="drop")
     assert report.rows == 59
     np.testing.assert_allclose(report.scores, complete.scores, rtol=1e-12)
+
+
+@pytest.mark.parametrize(("pairs", "is_cautioned"), [(1, False), (2, False), (12, True)])
+def test_a_pair_of_equal_rows_of_one_code_is_chance(pairs, is_cautioned):
+    """Of 102 rows with codes that are nearly all different; with twelve pairs they are persons."""
+    rng = np.random.default_rng(25)
+    code = rng.permutation(np.arange(1000, 9000, 50))[:102]
+    frame = pd.DataFrame({"code": code, "pay": rng.normal(size=102), "age": rng.normal(size=102)})
+    for k in range(pairs):
+        frame.loc[50 + k] = frame.loc[k]
+    cautions = mean_leakage(frame, ["pay", "age"]).cautions
+    assert any("column 'code', which is left out" in each for each in cautions) == is_cautioned
+
+
+@pytest.mark.parametrize("kind", [int, str])
+def test_bands_of_a_number_are_no_signs_of_persons(kind):
+    """Ages of a file, which are words, with two sets of bands, in a group of a few rows an age."""
+    rng = np.random.default_rng(26)
+    age = rng.integers(18, 80, 240)
+    frame = pd.DataFrame(
+        {
+            "age": age.astype(kind),
+            "by_20": [f"{k // 20 * 20}-{k // 20 * 20 + 19}" for k in age],
+            "by_15": [f"{(k + 3) // 15 * 15}+" for k in age],
+            "pay": rng.normal(size=240),
+        }
+    )
+    assert mean_leakage(frame, ["pay"]).cautions == ()
+    assert mean_leakage(frame.drop(columns="age"), ["pay"]).cautions == ()
+    number = rng.permutation(np.repeat(np.arange(1000, 1080), 3))
+    persons = frame.assign(age=number.astype(kind), by_20=number % 7, by_15=number % 4)
+    (caution,) = mean_leakage(persons, ["pay"]).cautions
+    assert "agree in column 'by_20', 'by_15'" in caution

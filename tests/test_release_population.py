@@ -106,3 +106,25 @@ def test_two_numbers_are_two_values_and_the_report_states_that():
     (caution,) = (each for each in release.leakage().cautions if "two values" in each)
     assert "with the two values 18 and 40 of column 'age', and 21 others lie between" in caution
     assert "age = { min = 18, max = 40 }" in caution
+
+
+def test_a_random_sample_of_a_register_has_no_caution_by_columns_without_outputs():
+    """Nor has one whose columns hold other values in the register, or are written otherwise."""
+    rng = np.random.default_rng(31)
+    register = {
+        "sex": rng.choice(["f", "m"], 3000),
+        "age": rng.integers(18, 90, 3000),
+        "town": rng.choice(list("pqrst"), 3000, p=[0.4, 0.3, 0.2, 0.07, 0.03]),
+        "id": np.arange(3000),
+    }
+    drawn = rng.choice(3000, 600, replace=False)
+    people = {name: values[drawn] for name, values in register.items()}
+    for changed in ({}, {"town": np.char.upper(people["town"])}, {"age": people["age"] + 100}):
+        release = Release({**people, **changed}, population=register)
+        release.add_table(["sex"])
+        assert release.leakage().cautions == ()
+    old = {name: values[register["age"] > 60][:600] for name, values in register.items()}
+    release = Release(old, population=register)
+    release.add_table(["sex"])
+    (caution,) = release.leakage().cautions
+    assert "in column 'age', which no output counts by" in caution

@@ -177,3 +177,39 @@ def test_counts_of_large_tables_are_decided_by_other_tables_and_proofs(monkeypat
     before = _thousands_of_cells().leakage()
     assert before.n_undecided > 50
     assert before.n_determined < truth.n_determined
+
+
+def _hidden_zero(nobody):
+    """Of group q nobody, or one person, is in a: its counts are hidden, and those of p as well."""
+    counts = {"wa": 20, "wb": 20, "pa": 2, "pb": 4, "qa": 1 - nobody, "qb": nobody}
+    words = [word for word, count in counts.items() for _ in range(count)]
+    release = Release({"group": [word[0] for word in words], "part": [word[1] for word in words]})
+    release.add_table(["group", "part"], protect=Suppress(10))
+    release.add_table(["group"])
+    release.add_table(["part"])
+    return release
+
+
+def test_a_hidden_count_that_needs_a_hidden_zero_states_it():
+    """The truth: all whole numbers with these sums; the hidden 0 of (q, a) may be a 1."""
+    cells = np.array([[pa, 6 - pa, qa, 1 - qa] for pa in range(7) for qa in range(2)])
+    fits = cells[(cells[:, 0] + cells[:, 2] == 2) & (cells[:, 1] + cells[:, 3] == 5)]
+    assert sorted(set(fits[:, 3])) == [0, 1]
+    assert sorted(set(fits[fits[:, 2] == 0, 3])) == [1]
+    recovered = {each.cell: each for each in _hidden_zero(1).leakage().recovered}
+    alone = recovered["group = q, part = b"]
+    assert (alone.low, alone.high) == (1, 1)
+    note = "(for the combinations of values that people have)"
+    assert alone.explanation == f"table 2 (group = q) {note}"
+    assert all(each.explanation.endswith(note) for each in recovered.values())
+
+
+def test_a_hidden_count_that_follows_whatever_people_have_has_no_such_note():
+    people = {"group": ["w"] * 20 + ["p"] * 20 + ["q"], "part": ["a", "b"] * 20 + ["b"]}
+    release = Release(people)
+    release.add_table(["group"], protect=Suppress(10))
+    release.add_table(["group", "part"], where={"group": ["w", "p"]})
+    (cell,) = release.leakage().recovered
+    assert cell.cell == "group = q"
+    assert cell.low == cell.high == 1
+    assert "for the combinations" not in cell.explanation

@@ -90,6 +90,20 @@ def test_the_rows_at_risk_are_rows_of_the_table_of_counts():
     assert {row.row for row in margins.riskiest(None)} == {0, 1, 3, 4, 5, 6, 7}
 
 
+def test_rows_that_are_added_to_one_cell_name_it_once():
+    """Two years of four cells each: the first row of each cell stands for it."""
+    table = {"a": list("xyzw") * 2, "year": [1] * 4 + [2] * 4, "n": [0, 3, 40, 9, 2, 1, 60, 9]}
+    report = table_leakage(table, ["a"], counts="n")
+    assert [(row.row, row.count) for row in report.riskiest(10)] == [
+        (4, 2),
+        (1, 4),
+        (3, 18),
+        (2, 100),
+    ]
+    assert [row.row for row in report.riskiest(2)] == [4, 1]
+    assert "(4 of the 4 with a count of at most 100; row 0 is the first)" in str(report)
+
+
 def test_rows_of_the_same_cell_are_added():
     table = {"a": ["x", "y", "x", "y"], "b": [1, 1, 1, 1], "n": [2, 3, 4, 5]}
     report = table_leakage(table, counts="n")

@@ -404,3 +404,17 @@ def test_what_is_assumed_of_a_part_of_the_rows_and_of_a_number_of_people():
         ({"population": 500}, "Each of the 500 people was equally likely"),
     ):
         assert table_leakage(table, **settings).assumed[1].startswith(words)
+
+
+@pytest.mark.parametrize("strange", [0, 30, 150, 151, 300])
+def test_persons_whom_the_register_has_not_are_cautioned_if_most_are_there(strange):
+    """None of 300 is unknown; up to a half; and names of another source, or of the rows."""
+    rng = np.random.default_rng(27)
+    register = pd.DataFrame({"pnr": np.arange(5000, 8000), "sex": rng.choice(["f", "m"], 3000)})
+    table = register.sample(300, random_state=1).reset_index(drop=True)
+    table.loc[: strange - 1, "pnr"] += 10_000
+    report = table_leakage(table, ["sex"], population=register)
+    words = f"{strange} of the 300 values of column 'pnr' in the table, the first of them in row 0"
+    assert any(words in each for each in report.cautions) == (0 < strange <= 150)
+    table["pnr"] = np.arange(1, 301)
+    assert table_leakage(table, ["sex"], population=register).cautions == ()

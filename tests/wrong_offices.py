@@ -50,6 +50,38 @@ OFFICES = [
         for code in (999, 99999, 99999999, 32767, 5000)
     ),
     Shell(
+        "a cross-tabulation with a column of totals",
+        "table t.csv",
+        [
+            "looks like a cross-tabulation",
+            "Leave out column 'Total', which has the sums of the others",
+            "frame.drop(columns='Total').melt('region', value_name='n')",
+        ],
+        {"t.csv": "region,Male,Female,Total\nN,52,48,100\nS,51,49,100\nE,48,52,100\n"},
+    ),
+    Shell(
+        "a table of counts whose column of counts is no sum",
+        "table t.csv",
+        ["looks like a table of counts", "--counts Total"],
+        {"t.csv": "region,wave,grade,Total\nN,1,4,100\nS,1,2,90\nE,2,4,70\n"},
+    ),
+    Shell(
+        "merged cells of a spreadsheet, in a table of counts",
+        "table t.csv --counts n",
+        [
+            "there are 2 in column 'region', of 233 persons",
+            "frame['region'].ffill()",
+            "--na category",
+        ],
+        {"t.csv": "region,sex,n\nNorth,M,120\n,F,141\nSouth,M,83\n,F,92\n"},
+    ),
+    Shell(
+        "a first value that is missing, which is none of a merged cell",
+        "table t.csv --counts n",
+        ["there are 1 in column 'region', of 141 persons. Pass --na category"],
+        {"t.csv": "region,sex,n\n,F,141\nNorth,M,120\nSouth,M,83\nSouth,F,92\n"},
+    ),
+    Shell(
         "the same for one count",
         "table t.csv --counts n --max-leakage 1",
         ["Column 'n' holds 9999 in 1 row, and 200 at most"],

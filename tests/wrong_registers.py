@@ -16,6 +16,9 @@ REGISTER = (REGIONS, AGES, SEXES)
 NAMES = ["region", "age", "sex"]
 OF_NORTH = RNG.permutation(np.flatnonzero(REGIONS == "North"))[:500]
 UNEVEN = np.flatnonzero(RNG.random(3000) < np.where(REGIONS == "North", 0.5, 0.05))
+#: A sample, and all people but 25 of those in it, one of them in row 3.
+OF_NOW = np.random.default_rng(21).permutation(3000)[:500]
+NEXT = np.setdiff1d(NUMBERS, OF_NOW[3::20])
 #: The jobs of each person, one to three.
 JOBS = np.repeat(NUMBERS, RNG.integers(1, 4, 3000))
 
@@ -43,6 +46,19 @@ REGISTER_INPUTS = [
         {
             "t.csv": rows_of(OF_NORTH),
             "register.csv": csv([*NAMES, "n"], *REGISTER, np.full(3000, 7)),
+        },
+        cautioned=True,
+    ),
+    Shell(
+        "the register of the next year, without some of the people",
+        "table t.csv --population register.csv --columns age,sex --max-leakage 1",
+        [
+            "25 of the 500 values of column 'person_nr' in the table, the first of them in row 3,",
+            "pass the register that the table was drawn from",
+        ],
+        {
+            "t.csv": csv(["person_nr", *NAMES], OF_NOW, *(each[OF_NOW] for each in REGISTER)),
+            "register.csv": csv(["person_nr", *NAMES], NEXT, *(each[NEXT] for each in REGISTER)),
         },
         cautioned=True,
     ),

@@ -376,7 +376,7 @@ _WORD = r"'[^'\\]*'|\"[^\"\\]*\""
 
 #: An argument that is an option of the same name, with its value: one word, or a list of them.
 _ARGUMENT = re.compile(
-    r"\b(counts|exclude|missing|na|person|total|unmatched)="
+    r"\b(categories|counts|exclude|missing|na|person|total|unmatched)="
     rf"({_WORD}|\[(?:{_WORD})(?:, (?:{_WORD}))*\])"
 )
 

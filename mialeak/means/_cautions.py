@@ -16,7 +16,7 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray, invalid, listed
 from mialeak._columns import Factor, numeric_levels
 from mialeak._fields import as_numbers, is_number
-from mialeak._labels import VARIANT, columns_that, is_household_name, is_person_name
+from mialeak._labels import VARIANT, columns_that
 from mialeak._lines import cautions_of_names
 from mialeak._markers import (
     MARKERS,
@@ -35,6 +35,7 @@ from mialeak.means._allele_cautions import (
     code_cautions,
 )
 from mialeak.means._row_cautions import row_cautions
+from mialeak.means._text_cautions import names_persons, text_cautions
 from mialeak.means._text_numbers import text_number_cautions
 
 __all__ = ["cautions_of", "noise_cautions", "refuse_sites", "size_cautions"]
@@ -57,8 +58,6 @@ _ROWS_OF_VARIANTS = {"snp", "rsid", "variant", "locus", "gene", "marker", "site"
 _FREQUENCIES = re.compile(
     r"(.*[_. ])?(af|maf|eaf|raf|freqs?|frequency|frequencies)([_. ].*)?", re.IGNORECASE
 )
-#: Short names of persons' numbers, which have other meanings as well.
-_SHORT = {"nr", "no", "chi"}
 #: Names of columns that count the persons of a row.
 _PERSONS = re.compile(
     r"(n|no|nr|number|num)[_. ]?(of[_. ])?(obs|rows|persons|people|cases|respondents|households)|"
@@ -93,8 +92,8 @@ _EXPECTED, _COPIES = 20.0, 8.0
 _NAMED = 8
 #: So many values of a column are enough to see what it holds.
 _LOOKED_AT = 50
-#: A column with fewer rows than this for each value may be an identifier.
-_ROWS_PER_VALUE, _VALUES = 5, 20
+#: Values of a column of names of persons, or of haplotypes, at least.
+_VALUES = 20
 
 _INSTEAD = (
     "For frequencies p of a cohort of n persons, call mialeak.mean_tradeoff(target, mean=2*p, "
@@ -175,16 +174,7 @@ def cautions_of(
         are_sites = are_in_proportion([held[name] for name in counts])
         cautions += _of_company([*(counts if are_sites else ()), *letters], published)
     known = {*letters, *foreign}
-    for name in texts:
-        values, rows = len(texts[name]), len(factors[name].codes)
-        shared = rows < _ROWS_PER_VALUE * values or _names_persons(name)
-        if name not in known and _VALUES <= values < rows and shared:
-            cautions.append(
-                f"Column {name!r} has {values:,} values in {rows:,} rows, and the share of each "
-                "is published. The report is about rows: if rows share a person, take one row for "
-                f"each first, such as the mean of theirs. If {name!r} is an identifier, pass "
-                f"exclude=[{name!r}]."
-            )
+    cautions += text_cautions({k: texts[k] for k in texts if k not in known}, factors)
     cautions += _of_haplotypes(texts, [values for values, _ in held.values()])
     cautions += _of_groups(held)
     cautions += [
@@ -380,7 +370,7 @@ def _of_group_means(factors: Mapping[Any, Factor], numbers: Mapping[Any, Numbers
         for name, levels in numbers.items()
         if levels is None
         and len(_texts(factors[name])) == len(factors[name].codes) > 1
-        and not _names_persons(name)
+        and not names_persons(name)
     ]
     if not means or not groups:
         return []
@@ -398,7 +388,7 @@ def _of_persons(
     """Cautions for numbers of persons that several rows share."""
     cautions = []
     for name, levels in numbers.items():
-        if levels is None or name in known or not _names_persons(name):
+        if levels is None or name in known or not names_persons(name):
             continue
         values, rows = _held(factors[name], levels)
         if values.size < _VALUES or rows.max() < 2 or (values % 1.0).any():
@@ -410,11 +400,6 @@ def _of_persons(
             f"exclude=[{name!r}]."
         )
     return cautions
-
-
-def _names_persons(name: Any) -> bool:
-    short = str(name).strip().lower() in _SHORT
-    return short or is_person_name(name) or is_household_name(name)
 
 
 def _texts(factor: Factor) -> list[str]:

@@ -58,6 +58,8 @@ _PARTS = (
     re.compile(r"(?P<stem>.*\d)(?P<part>[A-Za-z]{1,2})"),
     re.compile(r"(?P<part>[^\W_]+)[\W_]+(?P<stem>.+)"),
 )
+#: Variance of the difference of two ranks that are rounded to one place: 2 / 12.
+_VARIANCE_OF_PLACE = 1.0 / 6.0
 #: Fewest different counts of cells, pairs of rows that would agree if they were persons, and rows
 #: up to which these are compared.
 _FEWEST_COUNTS, _FEWEST_PAIRS, _MOST_CELLS = 3, 7.0, 2**17
@@ -67,13 +69,15 @@ def unpublished_columns(table: Any, published: Container[Any], rows: int) -> dic
     """The columns of a table that are not `published`, and the levels of the index of a frame.
 
     Of a table of more than 200 columns, or of many `rows`, those whose name bears a caution alone.
-    Columns that do not hold single values of one type are no names of persons.
+    Columns that do not hold single values of one type are no names of persons, nor are those whose
+    values are all missing.
     """
     every = names_of(table)
     names = [name for name in every if name not in published]
     if len(every) > _MOST_COLUMNS or len(every) * rows > _MOST_VALUES:
         names = [name for name in names if is_person_name(name) or is_weight(name)]
-    columns = {name: factor for name in names for factor in factor_if_plain(table, name)}
+    plain = {name: factor for name in names for factor in factor_if_plain(table, name)}
+    columns = {name: factor for name, factor in plain.items() if factor.codes.max(initial=-1) >= 0}
     index = getattr(table, "index", None) if hasattr(table, "iloc") else None
     if index is None:
         return columns
@@ -214,12 +218,16 @@ def _order(factor: Factor) -> IntArray | None:
 
 
 def _are_alike(ranks: FloatArray, codes: IntArray, order: IntArray | None) -> bool:
-    """Whether the correlation of two rows of one code is above 1/2, by no chance."""
+    """Whether the correlation of two rows of one code is above 1/2, by no chance.
+
+    Ranks are known to one place: a few pairs of rows that agree differ by less than they may.
+    """
     sizes = np.bincount(codes)
     means = np.bincount(codes, ranks) / np.maximum(sizes, 1)
     rows, groups = codes.size, np.count_nonzero(sizes)
     between = float(sizes @ (means - ranks.mean()) ** 2) / (groups - 1.0)
     within = float(np.square(ranks - means[codes]).sum()) / (rows - groups)
+    within = max(within, _VARIANCE_OF_PLACE)
     if order is not None:
         steps = float(np.square(np.diff(means[order])).mean())
         if steps < np.var(means[order]):  # twice the variance if numbers are in random order

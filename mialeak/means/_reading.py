@@ -25,6 +25,7 @@ from mialeak.means._person_cautions import (
 )
 from mialeak.means._release import Column, Release
 from mialeak.means._row_cautions import cautions_of_genes, cautions_of_named_groups
+from mialeak.means._text_cautions import refuse_foreign_numbers
 
 __all__ = ["Gaps", "as_table", "release_of"]
 
@@ -97,6 +98,8 @@ def release_of(
         remedy = f"Exclude the columns that miss most: {listed(most)}"
         invalid(argument, "have at least one row without a missing value", remedy=remedy)
     levels = {name: part.numbers for name, part in parts.items()}
+    texts = {name: factors[name] for name, numbers in levels.items() if numbers is None}
+    refuse_foreign_numbers(texts, categories, argument)
     chosen = columns is not None or bool(getattr(table, "sites", ()))
     cautions = cautions_of(factors, levels, chosen=chosen)
     notes = list(getattr(table, "notes", ()))

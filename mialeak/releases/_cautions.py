@@ -126,13 +126,21 @@ def _of_sample(
         values = len(column.values)
         if shares_differ(np.bincount(inside, None, values), np.bincount(whole, None, values)):
             other.append(name)
+    unused = [
+        name
+        for name, (inside, whole) in people.shares.items()
+        if name not in categories and not is_count_name(name) and shares_differ(inside, whole)
+    ]
     cautions = []
-    if other:
+    if other or unused:
+        which = [listed(other)] if other else []
+        which += [f"{listed(unused)}, which no output counts by"] if unused else []
         cautions.append(
             "The people are no simple random sample of the register: their shares differ in column "
-            f"{listed(other)} (chi-squared test, p < {LEVEL:g}). The answer is for a sample in "
-            "which everyone is equally likely. If they are a part of the register, pass the people "
-            "of that part; a stratified sample has no answer here (table_leakage takes strata=)."
+            f"{', and in column '.join(which)} (chi-squared test, p < {LEVEL:g}). The answer is "
+            "for a sample in which everyone is equally likely. If they are a part of the register, "
+            "pass the people of that part; a stratified sample has no answer here (table_leakage "
+            "takes strata=)."
         )
     counts, mass = counts[mass > 0], mass[mass > 0]
     if counts.all() and log_chance_of_all_cells(mass, int(counts.sum())) < np.log(LEVEL):

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from mialeak._report.document import Document, Notes, Pairs, Section, Table
 from mialeak._report.report import Panel
 from mialeak._report.text import accuracy, number, percent, printable
+from mialeak.releases._explanations import FOR_PEOPLE
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -144,7 +145,7 @@ def _determined(groups: Sequence[Determined], count: int) -> Section:
     lines = []
     for each in groups:
         people = f"{each.people:,} {'person' if each.people == 1 else 'people'}"
-        why = "" if each.by_design else " (for the combinations of values that people have)"
+        why = "" if each.by_design else f" ({FOR_PEOPLE})"
         lines.append(f"{each.group}: {people} = {each.explanation}{why}")
     return Section(
         f"Groups that follow from the outputs ({len(groups):,} of {count:,})", [Notes(lines)]
@@ -160,6 +161,8 @@ def _recovered(cells: Sequence[Recovered], count: int) -> Section:
             f"{each.output}, {each.cell}: {verb}, between {each.low:,} and {each.high:,} "
             f"(shown: between {each.shown_low:,} and {each.shown_high:,}){why}"
         )
+    if not all(each.explanation for each in cells):
+        lines.append(f"Ranges hold {FOR_PEOPLE}: the counts of all others are known to be 0.")
     return Section(f"Hidden counts ({len(cells):,} of {count:,})", [Notes(lines)])
 
 

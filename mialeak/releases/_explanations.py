@@ -18,13 +18,15 @@ from mialeak.releases._design import Combination, Design
 from mialeak.releases._people import conditions_in_words
 from mialeak.releases._scopes import Published, shown_rows
 
-__all__ = ["Determined", "determined_groups", "in_words"]
+__all__ = ["FOR_PEOPLE", "Determined", "determined_groups", "in_words"]
 
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 #: Published numbers (None is the number of people) and their weights in a combination.
 Terms = list[tuple[Published | None, Fraction]]
 
+#: Of what a combination holds that is not by design.
+FOR_PEOPLE = "for the combinations of values that people have"
 #: Joint values of the columns of a combination up to which it is checked for all of them.
 _MOST_VALUES = 100_000
 #: Groups that are looked at; what is left of those beyond is not.
@@ -167,10 +169,19 @@ def _different(groups: Any, design: Design) -> Any:
 
 
 def in_words(
-    analysis: Analysis, combination: Combination, published: Sequence[Published | None]
+    analysis: Analysis,
+    combination: Combination,
+    published: Sequence[Published | None],
+    count: Published,
 ) -> str:
-    """The combination of rows of a design, `published`, in words."""
-    return _sentence(analysis, _terms(analysis, combination, published))
+    """The combination of rows of a design, `published`, in words, which gives the hidden `count`.
+
+    It also states if the count is given only since nobody has certain combinations of values.
+    """
+    terms = _terms(analysis, combination, published)
+    counted = _counted(analysis, [*terms, (count, Fraction(-1))])
+    by_design = counted is not None and not counted.total.any()
+    return _sentence(analysis, terms) + f" ({FOR_PEOPLE})" * (not by_design)
 
 
 def _terms(
@@ -277,12 +288,21 @@ def _columns(analysis: Analysis, terms: Terms) -> list[Any]:
     return list(names)
 
 
-def _by_design(analysis: Analysis, terms: Terms) -> str | None:
-    """The words for the group that a combination counts, whatever values occur.
+@dataclass(frozen=True, eq=False)
+class _Counted:
+    """How often a combination counts each joint value of its columns.
 
-    None if the combination counts no group for all joint values of its columns, or one that is
-    neither given by values of each column, nor all but such a group, nor a few joint values.
+    `total` is that times `scale`, by the classes of values that it does not separate.
     """
+
+    names: list[Any]
+    classes: dict[Any, IntArray]
+    scale: int
+    total: npt.NDArray[Any]
+
+
+def _counted(analysis: Analysis, terms: Terms) -> _Counted | None:
+    """What a combination counts, whatever values occur; None with sums, or too many values."""
     boxes: list[tuple[Fraction, dict[Any, BoolArray]]] = []
     for published, weight in terms:
         if published is None:
@@ -309,8 +329,21 @@ def _by_design(analysis: Analysis, terms: Terms) -> str | None:
                 shape[axis] = -1
                 inside = inside * chosen.reshape(shape)
         total = total + inside
-    counted = total == scale
-    if not np.all(counted | (total == 0)):
+    return _Counted(names, classes, scale, total)
+
+
+def _by_design(analysis: Analysis, terms: Terms) -> str | None:
+    """The words for the group that a combination counts, whatever values occur.
+
+    None if the combination counts no group for all joint values of its columns, or one that is
+    neither given by values of each column, nor all but such a group, nor a few joint values.
+    """
+    of_values = _counted(analysis, terms)
+    if of_values is None:
+        return None
+    names, classes, sizes = of_values.names, of_values.classes, of_values.total.shape
+    counted = of_values.total == of_values.scale
+    if not np.all(counted | (of_values.total == 0)):
         return None
 
     def words(box: Sequence[BoolArray]) -> str:

@@ -14,6 +14,7 @@ from mialeak.releases._analysis import Analysis, joined
 from mialeak.releases._count_ranges import Budget, Ranges, count_ranges
 from mialeak.releases._explanations import in_words
 from mialeak.releases._people import conditions_in_words
+from mialeak.releases._scopes import Published
 
 __all__ = ["HiddenCounts", "Recovered", "recovered_cells"]
 
@@ -43,7 +44,8 @@ class Recovered(Result):
     people : int
         The count.
     explanation : str
-        The published numbers that give the count, if a combination of them does; else empty.
+        The published numbers that give the count, if a combination of them does; else empty.  It
+        states whether it holds only since nobody has certain combinations of values.
     kind : str
         "exact" if the count is recovered, otherwise "bound".
 
@@ -110,7 +112,7 @@ def recovered_cells(analysis: Analysis) -> HiddenCounts:
         cells = cells[np.lexsort((counts[cells], counts[cells] == 0))]
         members = analysis.members(number)[cells]
         marks = analysis.marks_of(members)
-        words = _explained(analysis, members)
+        words = _explained(analysis, members, number, output.labels[cells])
         low, high = output.low[cells], output.high[cells]
         low[list(words)] = high[list(words)] = counts[cells[list(words)]]
         unknown = np.flatnonzero(low < high)
@@ -150,14 +152,18 @@ def recovered_cells(analysis: Analysis) -> HiddenCounts:
     )
 
 
-def _explained(analysis: Analysis, members: Any) -> dict[int, str]:
-    """The combination that gives each of the groups, rows of a sparse matrix, that one gives."""
+def _explained(analysis: Analysis, members: Any, number: int, labels: IntArray) -> dict[int, str]:
+    """The combination that gives each of the counts of an output that one gives.
+
+    `members` has the cells of each as a row of a sparse matrix, `labels` the codes of its values.
+    """
     words = {}
     for place in np.flatnonzero(analysis.shown.may_follow(members)).tolist():
         group = np.sort(members[[place]].indices).astype(np.int64)
         combination = analysis.shown.combination(group)
         if combination is not None:
-            words[place] = in_words(analysis, combination, analysis.shown_published)
+            count = Published(number, tuple(labels[place].tolist()))
+            words[place] = in_words(analysis, combination, analysis.shown_published, count)
     return words
 
 

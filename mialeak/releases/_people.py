@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, invalid, listed
-from mialeak._columns import Factor, each_factor, near
+from mialeak._columns import Factor, each_factor, factor_if_plain, near
 from mialeak._fields import is_number
 from mialeak._report.text import printable
 
@@ -29,6 +29,8 @@ __all__ = [
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
+#: Columns up to which those that no output uses are compared with the register's.
+_MOST_COLUMNS = 100
 #: What a condition may hold beside a value or a list of values.
 _CONDITIONS = ("min", "max", "not")
 _LIST_THEM = "list the values that belong, or pass a column of numbers"
@@ -132,6 +134,24 @@ class People:
         """Whether there is a register."""
         return len(self.sizes) > 1
 
+    @functools.cached_property
+    def shares(self) -> dict[Any, tuple[IntArray, IntArray]]:
+        """How many of the people, and of the register, have each value of a column of both.
+
+        Without columns by which the people are not of the register: these hold other values, are
+        written in another way, or have more people of a value.
+        """
+        shares = {}
+        for name in self.names[:_MOST_COLUMNS]:
+            factors = [
+                factor
+                for _, frame in self._frames
+                for factor in factor_if_plain(frame, name, self._missing)
+            ]
+            if len(factors) == 2 and (counts := _of_both(*factors)) is not None:
+                shares[name] = counts
+        return shares
+
     def column(self, name: Any, argument: str = "columns") -> Column:
         """The column of that name, with the same codes for people and register."""
         if name not in self._columns:
@@ -167,6 +187,19 @@ def _names(frame: Any) -> list[Any]:
     """The names of the columns of a table."""
     names = getattr(frame, "column_names", getattr(frame, "columns", frame))
     return list(names) if isinstance(frame, Mapping) or names is not frame else []
+
+
+def _of_both(part: Factor, whole: Factor) -> tuple[IntArray, IntArray] | None:
+    """How many rows of both have each value of the whole; None if the part is none of it."""
+    place = {whole.value(code): code for code in range(len(whole.levels))}
+    counts = np.zeros(len(whole.levels), np.int64)
+    for code in np.flatnonzero(part.rows_of_level).tolist():
+        value = part.value(code)
+        if value not in place:
+            return None
+        counts[place[value]] += part.rows_of_level[code]
+    every = whole.rows_of_level.astype(np.int64)
+    return (counts, every) if counts.any() and (counts <= every).all() else None
 
 
 def is_quantity(value: Any) -> bool:

@@ -60,6 +60,8 @@ def check_rows_are_persons(factors: dict[Any, Factor]) -> None:
     if rows < 2 or len(factors) < 2:
         return
     counted = count_column(factors)
+    if counted is not None and _is_sum_of_others(counted, factors):
+        _refuse_crosstab(next(iter(factors)), "all other columns hold whole numbers", counted)
     if counted is not None:
         refuse_counted(counted)
     for name, factor in factors.items():
@@ -298,13 +300,30 @@ def _refuse_shares(name: Any) -> NoReturn:
     invalid("table", rule, remedy="Pass the table of counts, with counts='n' for their column")
 
 
-def _refuse_crosstab(first: Any, others: str) -> NoReturn:
+def _is_sum_of_others(total: Any, factors: Mapping[Any, Factor]) -> bool:
+    """Whether a column has the sums of all but the first one, as a cross-tabulation with totals."""
+    first, *names = factors
+    parts = [factors[name] for name in names if name != total]
+    if total not in names or len(parts) < 2 or not _are_categories(factors[first]):
+        return False
+    numbers = [numbers_of(each) for each in (*parts, factors[total])]
+    if any(each is None for each in numbers) or any(each.n_missing for each in parts):
+        return False
+    columns = [x[each.codes] for x, each in zip(numbers, (*parts, factors[total]), strict=True)]  # type: ignore[index]
+    return bool(np.array_equal(np.sum(columns[:-1], axis=0), columns[-1]))
+
+
+def _refuse_crosstab(first: Any, others: str, total: Any = None) -> NoReturn:
     rule = (
         f"have one row a person; it looks like a cross-tabulation: no two rows agree in {first!r}, "
         f"and {others}"
     )
-    remedy = (
-        f"Write one row a cell (pandas: frame.melt({first!r}, value_name='n')) and pass "
+    remedy, frame = "", "frame"
+    if total is not None:
+        remedy = f"Leave out column {total!r}, which has the sums of the others. "
+        frame = f"frame.drop(columns={total!r})"
+    remedy += (
+        f"Write one row a cell (pandas: {frame}.melt({first!r}, value_name='n')) and pass "
         f"counts='n'; if {first!r} identifies persons, pass exclude=[{first!r}]"
     )
     invalid("table", rule, remedy=remedy)

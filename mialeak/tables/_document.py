@@ -75,9 +75,9 @@ def _people(report: TableReport) -> str:
     if report.counts is not None:
         return (
             f"Column {printable(report.counts)} counts the people in the data, each in one row; "
-            "its numbers are not estimates from a sample. If years, sites or questions repeat "
-            "people, keep the rows of one of them; if rows are sums of others, name the value that "
-            "marks them: option total."
+            "its numbers are not estimates from a sample, nor per cent. If years, sites or "
+            "questions repeat people, keep the rows of one of them; if rows are sums of others, "
+            "name the value that marks them: option total."
         )
     who = (
         "Each row is a different person. If persons have several rows: option person. If the rows "

@@ -420,7 +420,7 @@ def _count(
         table, columns, counts=counts, missing=missing, na=na, **options
     )
     factors, recoding = recoded(unrecoded, as_recoding(recode), persons)
-    kept, n_missing = kept_rows(factors, persons, na)
+    kept, n_missing = kept_rows(factors, persons, na, counts)
     cells, row_cells, values = kept_cells(factors, kept, persons)
     return _Counted(
         table=table,

@@ -28,6 +28,7 @@ from mialeak.tables._register_cautions import (
     cautions_of_drawn_groups,
     cautions_of_people,
     cautions_of_same_people,
+    cautions_of_strangers,
     cautions_of_uncounted_shares,
     cautions_of_weights,
     uncounted_of_both,
@@ -208,6 +209,7 @@ def population_report(
         cautions += _of("register", cautions_of_sums(categories, register))
     of_rows = (row_cells >= 0) * (1 if persons_of_rows is None else persons_of_rows)
     names = [name for name in names_of(population) if name not in (*values, counts)]
+    cautions += cautions_of_strangers(table, of_rows, population, names, missing)
     uncounted = list(uncounted_of_both(table, of_rows, population, persons, names, missing))
     cautions += cautions_of_drawn_groups(uncounted)
     if strata is None:

@@ -23,6 +23,7 @@ __all__ = [
     "cautions_of_drawn_groups",
     "cautions_of_people",
     "cautions_of_same_people",
+    "cautions_of_strangers",
     "cautions_of_uncounted_shares",
     "cautions_of_weights",
     "uncounted_of_both",
@@ -61,6 +62,38 @@ def cautions_of_people(register: Any) -> list[str]:
                 "values are those of several rows, each of which counts as a person. Pass each "
                 "person once."
             ]
+    return []
+
+
+def cautions_of_strangers(
+    table: Any, rows: IntArray, register: Any, names: Sequence[Any], missing: Any
+) -> list[str]:
+    """A caution for persons of the table whom the register has not, by a column of their names.
+
+    `rows` are the persons of each row of the table, 0 for one that is not counted.  Names of which
+    fewer than half are in the register may be those of another source, or number the rows.
+    """
+    if isinstance(table, Source) or isinstance(register, Source):
+        return []
+    for name in names:
+        if name not in names_of(table) or not is_person_name(name):
+            continue
+        both = [each for side in (table, register) for each in factor_if_plain(side, name, missing)]
+        if len(both) < 2:
+            continue
+        drawn, whole = both
+        known = {whole.value(code) for code in np.flatnonzero(whole.rows_of_level).tolist()}
+        counted = np.unique(drawn.codes[(drawn.codes >= 0) & (rows > 0)])
+        strange = np.array([drawn.value(code) not in known for code in counted.tolist()], np.bool_)
+        if counted.size < _FEWEST_GROUPS or not 0 < 2 * np.count_nonzero(strange) <= counted.size:
+            continue
+        row = int(np.argmax(np.isin(drawn.codes, counted[strange]) & (rows > 0)))
+        return [
+            f"{np.count_nonzero(strange):,} of the {counted.size:,} values of column {name!r} in "
+            f"the table, the first of them in row {row}, are not in the register. The answer is "
+            "for a sample of its people: pass the register that the table was drawn from, as it "
+            "was then."
+        ]
     return []
 
 

@@ -259,8 +259,8 @@ class TableReport(Report):
     def riskiest(self, top: int | None = 10) -> tuple[RowAtRisk, ...]:
         """The rows in the rarest cells, at most `top` of them, rarest first and then in order.
 
-        Of a table that was already counted the rows are cells.  Rows in cells of the same size are
-        equally at risk as far as the table shows.
+        Of a table that was already counted the rows are cells, the first row of each.  Rows in
+        cells of the same size are equally at risk as far as the table shows.
         """
         top = self.rows if top is None else as_count(top, "top")
         sizes, cells = np.unique(self.cell_counts, return_counts=True)
@@ -270,6 +270,8 @@ class TableReport(Report):
         rows = np.flatnonzero(
             (self.row_cells >= 0) & (self.cell_counts <= sizes[last])[self.row_cells]
         )
+        if self.by_cell:  # rows that are added to one cell name it once
+            rows = rows[np.sort(np.unique(self.row_cells[rows], return_index=True)[1])]
         order = np.argsort(self.cell_counts[self.row_cells[rows]], kind="stable")
         return tuple(self._row_at_risk(int(row)) for row in rows[order[:top]])
 

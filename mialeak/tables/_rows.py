@@ -209,9 +209,12 @@ def _first_of(column: Any) -> Any:
 
 
 def kept_rows(
-    factors: dict[Any, Factor], persons: IntArray | None, na: str
+    factors: dict[Any, Factor], persons: IntArray | None, na: str, counts: Any
 ) -> tuple[npt.NDArray[np.bool_], int]:
-    """Which rows count, and the number of persons with a missing value."""
+    """Which rows count, and the number of persons with a missing value.
+
+    `counts` is the column of the persons of each row, None if these are counted here.
+    """
     absent = np.zeros(len(next(iter(factors.values())).codes), np.bool_)
     for factor in factors.values():
         if factor.n_missing:
@@ -219,7 +222,7 @@ def kept_rows(
     if persons is not None:
         absent &= persons > 0  # a row that takes no part needs no values
     if absent.any() and na == "error":
-        _refuse_missing(factors, persons)
+        _refuse_missing(factors, persons, counts)
     kept = ~absent if na == "drop" else np.ones(len(absent), np.bool_)
     if persons is not None:
         kept &= persons > 0
@@ -273,11 +276,25 @@ def repeated(places: Any, persons: IntArray) -> Any:
     return np.repeat(places, persons)
 
 
-def _refuse_missing(factors: dict[Any, Factor], persons: IntArray | None) -> NoReturn:
-    absent = ((name, factor.codes < 0) for name, factor in factors.items())
-    counts = [(name, persons_in(each, persons)) for name, each in absent if each.any()]
-    where = listed(counts, show=lambda each: f"{each[1]:,} in column {each[0]!r}")
+def _refuse_missing(factors: dict[Any, Factor], persons: IntArray | None, counts: Any) -> NoReturn:
+    absent = [(name, factor.codes < 0) for name, factor in factors.items()]
+    absent = [(name, each) for name, each in absent if each.any()]
+    where = listed(absent, show=lambda gap: f"{persons_in(gap[1], persons):,} in column {gap[0]!r}")
+    if counts is not None:
+        where = listed(
+            absent,
+            show=lambda gap: (
+                f"{np.count_nonzero(gap[1]):,} in column {gap[0]!r}, of "
+                f"{persons_in(gap[1], persons):,} persons"
+            ),
+        )
     remedy = "Pass na='category' to count missing as a value, or na='drop' to leave such rows out"
+    merged = [name for name, each in absent if counts is not None and not each[0]]
+    if merged:
+        remedy = (
+            "If an empty field repeats the value above it, as merged cells of a spreadsheet do, "
+            f"write it into each row (pandas: frame[{merged[0]!r}].ffill()). If not, p{remedy[1:]}"
+        )
     codes = [each.codes for each in factors.values()]
     blank = number_of_blank_rows(codes) if persons is None else 0
     if blank:
