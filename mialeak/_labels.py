@@ -30,6 +30,7 @@ __all__ = [
     "names_of",
     "require_consecutive",
     "require_same_columns",
+    "require_same_index",
     "require_same_rows",
     "require_same_values",
 ]
@@ -273,20 +274,30 @@ def require_same_columns(**arguments: Any) -> None:
 
 def require_same_rows(**arguments: Any) -> None:
     """Refuse pandas arguments whose rows have the same different names in another order."""
-    named = [(name, each.index) for name, each in arguments.items() if hasattr(each, "iloc")]
-    for name, index in named[1:]:
-        first, expected = named[0]
+    require_same_index(
+        {name: each.index for name, each in arguments.items() if hasattr(each, "iloc")}
+    )
+
+
+def require_same_index(named: Mapping[str, Any], argument: str | None = None) -> None:
+    """Refuse pandas indices of the same different names in another order than that of the first.
+
+    An error names `argument` in place of a key, if given.
+    """
+    (first, expected), *others = named.items() or [("", None)]
+    for name, index in others:
         if index.equals(expected) or not (index.is_unique and index.size == expected.size):
             continue
         if index.isin(expected).all():
             place = next(k for k in range(index.size) if index[k] != expected[k])
-            invalid(
-                name,
-                f"have the rows of {first} in their order, where {expected[place]!r} is at {place}",
-                index=place,
-                value=index[place],
-                remedy=f"Rows go by their place: pass {name}.loc[{first}.index], or arrays",
-            )
+            order = f"the rows of {first} in their order, where {expected[place]!r} is at {place}"
+            remedy = f"Rows go by their place: pass {name}.loc[{first}.index], or arrays"
+            rule = f"have {order}"
+            if argument is not None:
+                rule = f"have {order}; in {name} {index[place]!r} is at {place}"
+                remedy = "Rows go by their place: fit it to rows in this order, or pass arrays"
+                invalid(argument, rule, remedy=remedy)
+            invalid(name, rule, index=place, value=index[place], remedy=remedy)
 
 
 def require_same_values(what: str, /, **arguments: Any) -> None:
