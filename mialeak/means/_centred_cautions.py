@@ -87,8 +87,8 @@ def _chance(distance: FloatArray) -> FloatArray:
 def _centred_of(distance: FloatArray, columns: int, *, least: int) -> int:
     """How many of the nearest means, rising, are far more than chance gives; `least` or more."""
     number = np.arange(1, distance.size + 1)
-    many = np.flatnonzero(number >= _TIMES * columns * _chance(distance))
-    return max(least, int(many[-1]) + 1 if many.size else 0)
+    rows = np.flatnonzero(number >= _TIMES * columns * _chance(distance))
+    return max(least, int(rows[-1]) + 1 if rows.size else 0)
 
 
 def _step_of(column: npt.NDArray[Any]) -> float:
