@@ -24,6 +24,7 @@ __all__ = [
     "is_copies_name",
     "is_count_name",
     "is_household_name",
+    "is_number_of_examples",
     "is_person_name",
     "is_weight",
     "labels_of",
@@ -114,6 +115,13 @@ weight weights wgt wgts wt wts gewicht poids peso vægt vikt vekt gew gewichte f
 repwt factor vaha suly súly waga
 """
 _BODIES = frozenset(_BODY_WORDS.split())
+#: Names of the numbers of examples of clients, by which a federated average weights them.
+_EXAMPLES = re.compile(
+    r"(num|n|nr|no|nb|number)[_. -]?(of[_. -])?(local[_. -]|train(ing)?[_. -])?"
+    r"(examples?|samples?|k)|nk|"
+    r"(local[_. -])?(dataset|sample|example|shard)[_. -]?(sizes?|counts?)|"
+    r"(fed(erated)?|fedavg|agg(regation)?|averaging)[_. -]?(avg[_. -]?)?weights?"
+)
 #: Other names of weights of a design, as in NHANES, DHS, BRFSS and ESS, or of inverse probability.
 _DESIGN = re.compile(
     r"wt(mec|int)prp|wt[a-z]{2,4}\d{0,2}yr|v005|llcpwt|wtss(all|ps|nr)?|[dp]weight|(psp|an|d|p)w(ei)?ght|"
@@ -221,6 +229,11 @@ def is_weight(name: Any) -> bool:
 def is_body_weight(name: Any) -> bool:
     """Whether such a name may as well be that of the weight of a body."""
     return word_of(name).rstrip("0123456789") in _BODIES
+
+
+def is_number_of_examples(name: Any) -> bool:
+    """Whether it is the name of the weights of a federated average, mostly numbers of examples."""
+    return _EXAMPLES.fullmatch(word_of(name)) is not None
 
 
 def is_count_name(name: Any) -> bool:
