@@ -46,7 +46,8 @@ patienten_nr probandennr chart_no chi_number
 """
 _WHO = (
     "person|pers|patient|subject|user|customer|sample|case|client|member|participant|respondent|"
-    "resp|student|pupil|employee|individual|ind|nhs|p|s"
+    "resp|student|pupil|employee|individual|ind|nhs|p|s|speaker|author|writer|account|annotator|"
+    "worker|reviewer|player|driver"
 )
 _PERSON = re.compile(
     rf"#?(({_WHO})[_. -]?(id|nr|no|num|number|key)|[ef]id|{'|'.join(_PERSON_WORDS.split())})"
@@ -54,9 +55,14 @@ _PERSON = re.compile(
 #: Nouns for a person, which are also names of categories: of a subject at school, of a control.
 _NOUN_WORDS = """
 person patient subject participant respondent individual customer employee client pupil student
-sample case member
+sample case member user username speaker author writer account annotator worker reviewer player
+driver login email handle nickname screen_name
 """
 _NOUNS = frozenset(_NOUN_WORDS.split())
+#: Those of devices, and of visits to a site: of few values they are kinds of devices, or waves.
+_DEVICE = re.compile(
+    r"(device|session|host|ip|cookie|browser|visitor)[_. -]?(id|nr|no|key|addr(ess)?)?"
+)
 #: Names of columns of numbers of households.
 _HOUSEHOLD = re.compile(
     r"(household|hh|hushold|hushåll|haushalts?|dwelling|family|fam|menage|h)[_. -]?"
@@ -197,7 +203,8 @@ def is_person_name(name: Any, values: int | None = None, rows: int = 0) -> bool:
     word = word_of(name)
     if values is not None and not max(_FEWEST_PERSONS, rows / _ROWS_OF_PERSON) <= values:
         return _PERSON.fullmatch(word) is not None
-    return word in _NOUNS or _PERSON.fullmatch(word) is not None
+    kinds = _PERSON.fullmatch(word), _DEVICE.fullmatch(word)
+    return word in _NOUNS or any(kind is not None for kind in kinds)
 
 
 def is_household_name(name: Any, values: int | None = None, rows: int = 0) -> bool:
