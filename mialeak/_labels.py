@@ -24,12 +24,14 @@ __all__ = [
     "is_copies_name",
     "is_count_name",
     "is_household_name",
+    "is_number_of_examples",
     "is_person_name",
     "is_weight",
     "labels_of",
     "names_of",
     "require_consecutive",
     "require_same_columns",
+    "require_same_index",
     "require_same_rows",
     "require_same_values",
 ]
@@ -44,7 +46,8 @@ patienten_nr probandennr chart_no chi_number
 """
 _WHO = (
     "person|pers|patient|subject|user|customer|sample|case|client|member|participant|respondent|"
-    "resp|student|pupil|employee|individual|ind|nhs|p|s"
+    "resp|student|pupil|employee|individual|ind|nhs|p|s|speaker|author|writer|account|annotator|"
+    "worker|reviewer|player|driver"
 )
 _PERSON = re.compile(
     rf"#?(({_WHO})[_. -]?(id|nr|no|num|number|key)|[ef]id|{'|'.join(_PERSON_WORDS.split())})"
@@ -52,9 +55,14 @@ _PERSON = re.compile(
 #: Nouns for a person, which are also names of categories: of a subject at school, of a control.
 _NOUN_WORDS = """
 person patient subject participant respondent individual customer employee client pupil student
-sample case member
+sample case member user username speaker author writer account annotator worker reviewer player
+driver login email handle nickname screen_name
 """
 _NOUNS = frozenset(_NOUN_WORDS.split())
+#: Those of devices, and of visits to a site: of few values they are kinds of devices, or waves.
+_DEVICE = re.compile(
+    r"(device|session|host|ip|cookie|browser|visitor)[_. -]?(id|nr|no|key|addr(ess)?)?"
+)
 #: Names of columns of numbers of households.
 _HOUSEHOLD = re.compile(
     r"(household|hh|hushold|hushåll|haushalts?|dwelling|family|fam|menage|h)[_. -]?"
@@ -114,6 +122,13 @@ fw
 repwt factor vaha suly súly waga
 """
 _BODIES = frozenset(_BODY_WORDS.split())
+#: Names of the numbers of examples of clients, by which a federated average weights them.
+_EXAMPLES = re.compile(
+    r"(num|n|nr|no|nb|number)[_. -]?(of[_. -])?(local[_. -]|train(ing)?[_. -])?"
+    r"(examples?|samples?|k)|nk|"
+    r"(local[_. -])?(dataset|sample|example|shard)[_. -]?(sizes?|counts?)|"
+    r"(fed(erated)?|fedavg|agg(regation)?|averaging)[_. -]?(avg[_. -]?)?weights?"
+)
 #: Other names of weights of a design, as in NHANES, DHS, BRFSS and ESS, or of inverse probability.
 _DESIGN = re.compile(
     r"wt(mec|int)prp|wt[a-z]{2,4}\d{0,2}yr|v005|llcpwt|wtss(all|ps|nr)?|[dp]weight|(psp|an|d|p)w(ei)?ght|"
@@ -189,7 +204,8 @@ def is_person_name(name: Any, values: int | None = None, rows: int = 0) -> bool:
     word = word_of(name)
     if values is not None and not max(_FEWEST_PERSONS, rows / _ROWS_OF_PERSON) <= values:
         return _PERSON.fullmatch(word) is not None
-    return word in _NOUNS or _PERSON.fullmatch(word) is not None
+    kinds = _PERSON.fullmatch(word), _DEVICE.fullmatch(word)
+    return word in _NOUNS or any(kind is not None for kind in kinds)
 
 
 def is_household_name(name: Any, values: int | None = None, rows: int = 0) -> bool:
@@ -221,6 +237,11 @@ def is_weight(name: Any) -> bool:
 def is_body_weight(name: Any) -> bool:
     """Whether such a name may as well be that of the weight of a body."""
     return word_of(name).rstrip("0123456789") in _BODIES
+
+
+def is_number_of_examples(name: Any) -> bool:
+    """Whether it is the name of the weights of a federated average, mostly numbers of examples."""
+    return _EXAMPLES.fullmatch(word_of(name)) is not None
 
 
 def is_count_name(name: Any) -> bool:
@@ -274,20 +295,30 @@ def require_same_columns(**arguments: Any) -> None:
 
 def require_same_rows(**arguments: Any) -> None:
     """Refuse pandas arguments whose rows have the same different names in another order."""
-    named = [(name, each.index) for name, each in arguments.items() if hasattr(each, "iloc")]
-    for name, index in named[1:]:
-        first, expected = named[0]
+    require_same_index(
+        {name: each.index for name, each in arguments.items() if hasattr(each, "iloc")}
+    )
+
+
+def require_same_index(named: Mapping[str, Any], argument: str | None = None) -> None:
+    """Refuse pandas indices of the same different names in another order than that of the first.
+
+    An error names `argument` in place of a key, if given.
+    """
+    (first, expected), *others = named.items() or [("", None)]
+    for name, index in others:
         if index.equals(expected) or not (index.is_unique and index.size == expected.size):
             continue
         if index.isin(expected).all():
             place = next(k for k in range(index.size) if index[k] != expected[k])
-            invalid(
-                name,
-                f"have the rows of {first} in their order, where {expected[place]!r} is at {place}",
-                index=place,
-                value=index[place],
-                remedy=f"Rows go by their place: pass {name}.loc[{first}.index], or arrays",
-            )
+            order = f"the rows of {first} in their order, where {expected[place]!r} is at {place}"
+            remedy = f"Rows go by their place: pass {name}.loc[{first}.index], or arrays"
+            rule = f"have {order}"
+            if argument is not None:
+                rule = f"have {order}; in {name} {index[place]!r} is at {place}"
+                remedy = "Rows go by their place: fit it to rows in this order, or pass arrays"
+                invalid(argument, rule, remedy=remedy)
+            invalid(name, rule, index=place, value=index[place], remedy=remedy)
 
 
 def require_same_values(what: str, /, **arguments: Any) -> None:

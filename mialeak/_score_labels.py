@@ -43,15 +43,17 @@ __all__ = [
 _SMALL = re.compile(
     "(loss|losses|nlls?|b?ce|xe|xent|(cross|max)?entrop(y|ies)|logloss|nlog(lik|"
     "likelihood|probs?|p)|surprisals?|brier|mse|rmse|mae|errors?|perplexit(y|ies)|ppl|bp[cb]|"
-    "pval|pvalues?)"
+    "bitsper|uncertaint(y|ies)|grad(ient)?norms?|pval|pvalues?)"
 )
 _LARGE = re.compile(
     "(confidences?|(log)?(lik|likelihoods?|probs?|p)|probabilit(y|ies)|logits?|margins?|softmax)"
 )
 _PROBABILITIES = re.compile("(confidences?|probs?|probabilit(y|ies)|softmax)")
-_NEGATED = re.compile("(neg|negative|negated|minus|inverse|inverted)")
+_NEGATED = re.compile("(neg|negative|negated|minus|inv|inverse|inverted|reciprocal)")
+_SIGN = re.compile(r"\s*((1\s*)?[-\u2212]|1(\.0*)?\s*/)")
 _COMPARED = re.compile(
-    "(relative|ref|reference|calibrated|diff|difference|delta|drop|reduction|decrease|gap|gain|rank)"
+    "(relative|ref|reference|calibrated|diff|difference|delta|drop|reduction|decrease|gap|gain|rank|"
+    "improvements?)"
 )
 #: Words after which a loss is no loss, and those with which a probability is not that of members.
 _RATIOS, _NONMEMBERS = re.compile("(ratio|scores?)"), re.compile("(non|nonmembers?|not|out)")
@@ -288,7 +290,7 @@ def _direction(name: str) -> str | None:
     small = is_called(name, _SMALL) and not is_called(name, _RATIOS)
     # The likelihood of a loss is not meant: a name with words of both kinds is that of a loss.
     large = is_called(name, _LARGE) and not any(is_called(name, k) for k in (_SMALL, _NONMEMBERS))
-    if is_called(name, _NEGATED) or re.match(r"\s*(1\s*)?[-\u2212]", name):
+    if is_called(name, _NEGATED) or _SIGN.match(name):
         small, large = large, small
     return "small" if small else "large" if large else None
 

@@ -169,3 +169,32 @@ def test_numbers_that_are_no_probabilities_have_any_unit():
     ratios = tuple(np.minimum(each, 100.0) for each in ratios)
     named = [pd.Series(each, name="likelihood_ratio") for each in ratios]
     assert audit(*named).epsilon_lower == audit(*ratios).epsilon_lower > 1.0
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "grad_norm",
+        "gradient norm",
+        "GradNorm",
+        "uncertainty",
+        "bits_per_byte",
+        "bits per character",
+    ],
+)
+def test_scores_that_are_small_for_members_ask_for_their_direction(name):
+    with pytest.raises(ValueError, match=r"of which small values .* Pass higher_is_member=False"):
+        one_run_audit(pd.Series(SCORES, name=name), MEMBER)
+    turned = pd.Series(3.0 - SCORES, name=name)
+    expected = one_run_audit(3.0 - SCORES, MEMBER, higher_is_member=False).epsilon_lower
+    assert one_run_audit(turned, MEMBER, higher_is_member=False).epsilon_lower == expected
+
+
+@pytest.mark.parametrize(
+    "name",
+    ["loss_improvement", "inv_loss", "1/ppl", "1 / perplexity", "inverse_ppl", "neg_grad_norm",
+     "hinge", "bits", "normalised_score", "certainty"],
+)  # fmt: skip
+def test_scores_that_are_large_for_members_are_taken(name):
+    expected = one_run_audit(SCORES, MEMBER).epsilon_lower
+    assert one_run_audit(pd.Series(SCORES, name=name), MEMBER).epsilon_lower == expected

@@ -318,14 +318,15 @@ def _with_heeded(wanted: list[Any] | None, options: argparse.Namespace) -> Any:
     """
     if wanted is None:
         return None
-    from mialeak._labels import is_person_name, is_weight
+    from mialeak._labels import is_number_of_examples, is_person_name, is_weight
 
     file = Path(options.file)
     small = file.is_file() and file.stat().st_size <= _SMALL
 
     def columns(names: Sequence[str]) -> list[Any]:
         whole = small and len(names) <= _WIDE
-        heeded = [name for name in names if whole or is_person_name(name) or is_weight(name)]
+        kinds = is_person_name, is_weight, is_number_of_examples
+        heeded = [name for name in names if whole or any(kind(name) for kind in kinds)]
         return list(dict.fromkeys([*wanted, *heeded]))
 
     return columns

@@ -9,8 +9,9 @@ import numpy as np
 from scipy import linalg, special
 
 from mialeak._arrays import FloatArray, as_floats, first_index, invalid, require
+from mialeak._labels import require_same_index
 from mialeak.estimators._influence import InfluenceFunctions
-from mialeak.estimators._rows import warn_of_repeats
+from mialeak.estimators._rows import of_rows, warn_of_repeats
 
 __all__ = ["joint_influence", "mean_influence", "quantile_influence", "variance_influence"]
 
@@ -80,7 +81,7 @@ def mean_influence(X: Any) -> InfluenceFunctions:
     >>> np.round(rows.leakage_scores(), 2)
     array([ 0.41,  0.52,  1.97,  0.06, 10.15])
     """
-    return InfluenceFunctions(*_centred(_table(X)))
+    return of_rows(InfluenceFunctions(*_centred(_table(X))), X)
 
 
 def variance_influence(X: Any) -> InfluenceFunctions:
@@ -144,7 +145,7 @@ def variance_influence(X: Any) -> InfluenceFunctions:
             remedy="Its variance is known from its mean: release that",
         )
     omitted = n * (n + 1.0) / (n - 1.0) ** 2 * squares - n / (n - 1.0) * spread
-    return InfluenceFunctions(spread * (n / (n - 1.0)), squares - spread, omitted)
+    return of_rows(InfluenceFunctions(spread * (n / (n - 1.0)), squares - spread, omitted), X)
 
 
 def quantile_influence(X: Any, q: Any = 0.5, *, density: Any = None) -> InfluenceFunctions:
@@ -218,7 +219,7 @@ def quantile_influence(X: Any, q: Any = 0.5, *, density: Any = None) -> Influenc
     psi = (q - below) / slope.T
     # Between two rows the estimate may lie anywhere: the jump of psi is no error of theirs.
     psi -= psi.mean(axis=0)
-    return InfluenceFunctions(theta.T.ravel(), psi.reshape(table.shape[0], -1))
+    return of_rows(InfluenceFunctions(theta.T.ravel(), psi.reshape(table.shape[0], -1)), X)
 
 
 def _densities(table: FloatArray, q: FloatArray) -> FloatArray:
@@ -248,7 +249,8 @@ def joint_influence(*parts: InfluenceFunctions) -> InfluenceFunctions:
     Parameters
     ----------
     *parts : InfluenceFunctions
-        Of the estimates, their rows in the same order.
+        Of the estimates, their rows in the same order: the indices of the pandas tables of which
+        they were made are compared.
 
     Returns
     -------
@@ -260,7 +262,8 @@ def joint_influence(*parts: InfluenceFunctions) -> InfluenceFunctions:
     TypeError
         If one is something else.
     ValueError
-        If there are none, or their tables have different numbers of rows.
+        If there are none, or their tables have different numbers of rows, or indices in another
+        order.
 
     Notes
     -----
@@ -289,7 +292,11 @@ def joint_influence(*parts: InfluenceFunctions) -> InfluenceFunctions:
     rows = {part.n for part in parts}
     if len(rows) > 1:
         invalid("parts", f"have the same rows; their numbers are {[part.n for part in parts]}")
+    named = {f"parts[{k}]": part.row_names for k, part in enumerate(parts)}
+    named = {name: index for name, index in named.items() if index is not None}
+    require_same_index(named, argument="parts")
     joint = _joint(parts)
+    object.__setattr__(joint, "row_names", next(iter(named.values()), None))
     if any(part.centred is not None for part in parts):
         pairs = [part.centred or (np.eye(part.theta.size), part) for part in parts]
         matrix = linalg.block_diag(*(matrix for matrix, _ in pairs))

@@ -19,6 +19,7 @@ from mialeak.estimators._regression import (
     warn_of_copies,
 )
 from mialeak.estimators._rows import (
+    of_rows,
     refuse_computed_columns,
     refuse_groups,
     warn_of_rows,
@@ -113,12 +114,12 @@ def influence_of(result: Any, X: Any = None, y: Any = None) -> InfluenceFunction
     if hasattr(result, "params") and hasattr(model, "exog"):
         if X is not None or y is not None:
             invalid("X and y", "be left out: a result of statsmodels brings them along")
-        return _of_results(result, model)
+        return of_rows(_of_results(result, model), model)
     if not hasattr(result, "coef_"):
         _unknown(result)
     if X is None or y is None:
         invalid("X and y", "be the rows that the result was fitted to", error=TypeError)
-    return _of_estimator(result, X, y)
+    return of_rows(_of_estimator(result, X, y), X, y)
 
 
 def _unknown(result: Any) -> NoReturn:

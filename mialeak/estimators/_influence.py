@@ -123,6 +123,8 @@ class InfluenceFunctions(Result):
     kind: Kind = "asymptotic"
     #: A matrix T and the same of ``T theta``, whose covariance is better known.
     centred: ClassVar[tuple[FloatArray, InfluenceFunctions] | None] = None
+    #: The index of the pandas table of which it was made, by which orders of rows are compared.
+    row_names: ClassVar[Any] = None
 
     def __init__(self, theta: Any, influence: Any, omitted: Any = None):
         theta = as_floats(theta, "theta", ndim=1, finite=True)

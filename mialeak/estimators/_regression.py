@@ -22,7 +22,12 @@ from mialeak._numerics.distances import kernel_blocks
 from mialeak._samples import COPIED, common_copies
 from mialeak.estimators._centring import Centring
 from mialeak.estimators._influence import ALONE, InfluenceFunctions
-from mialeak.estimators._rows import times_of_rows, warn_of_repeats, warn_of_times
+from mialeak.estimators._rows import (
+    of_rows,
+    times_of_rows,
+    warn_of_repeats,
+    warn_of_times,
+)
 
 __all__ = [
     "as_regression",
@@ -113,8 +118,8 @@ def z_estimator(
     warn_of_repeats(terms, "psi(X, theta)")
     influence = -np.linalg.solve(mean, terms.T).T
     if slopes.ndim == 2:
-        return InfluenceFunctions(theta, influence)
-    return InfluenceFunctions(theta, influence, _omitted(influence, slopes, mean))
+        return of_rows(InfluenceFunctions(theta, influence), X)
+    return of_rows(InfluenceFunctions(theta, influence, _omitted(influence, slopes, mean)), X)
 
 
 def _omitted(influence: FloatArray, slopes: FloatArray, mean: FloatArray) -> FloatArray:
@@ -351,7 +356,7 @@ def least_squares_influence(
     theta += inverse @ (inner.T @ (response - inner @ theta) - weights * theta)
     if centring is not None:
         theta = centring.outward(theta)
-    return squares_influence(theta, design, response, weights)
+    return of_rows(squares_influence(theta, design, response, weights), X, y)
 
 
 def squares_influence(
@@ -428,7 +433,7 @@ def logistic_influence(
     else:
         theta = centring.outward(_logistic_fit(centring.columns(design), response, weights))
     score, curvature = logistic_terms(theta, design, response)
-    return linear_influence(theta, design, score, curvature, weights)
+    return of_rows(linear_influence(theta, design, score, curvature, weights), X, y)
 
 
 def logistic_terms(

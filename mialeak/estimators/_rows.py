@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,11 @@ from mialeak._arrays import FloatArray, as_floats, invalid
 from mialeak._numerics.whitening import Outside
 from mialeak._samples import common_copies
 
+if TYPE_CHECKING:
+    from mialeak.estimators._influence import InfluenceFunctions
+
 __all__ = [
+    "of_rows",
     "refuse_computed_columns",
     "refuse_groups",
     "refusing_the_row",
@@ -48,6 +52,18 @@ _AGAIN = 1e-9
 _ROUNDING = 1e-13
 #: Columns of so few different values may be a design that has this mean by plan.
 _LEVELS = 6
+
+
+def of_rows(result: InfluenceFunctions, *tables: Any) -> InfluenceFunctions:
+    """`result` with the index of the first of the tables that is of pandas and has its rows."""
+    for table in tables:
+        index = getattr(getattr(table, "data", None), "row_labels", None)  # of statsmodels
+        if hasattr(table, "iloc"):
+            index = table.index
+        if index is not None and len(index) == result.n:
+            object.__setattr__(result, "row_names", index)
+            break
+    return result
 
 
 def times_of_rows(rows: FloatArray) -> IntArray:

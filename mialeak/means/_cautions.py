@@ -34,6 +34,7 @@ from mialeak.means._allele_cautions import (
     cautions_of_named_pairs,
     code_cautions,
 )
+from mialeak.means._frequency_checks import are_percentages, are_populations, are_shares
 from mialeak.means._row_cautions import row_cautions
 from mialeak.means._text_cautions import names_persons, text_cautions
 from mialeak.means._text_numbers import text_number_cautions
@@ -323,11 +324,12 @@ def _of_frequencies(numbers: Mapping[Any, Any], alone: bool) -> list[str]:
 
     `alone` is whether the other columns are names of the rows.
     """
-    shares = [name for name, levels in numbers.items() if _are_shares(levels)]
-    known = set(shares) | {name for name, levels in numbers.items() if _are_percentages(levels)}
+    shares = [name for name, levels in numbers.items() if are_shares(levels)]
+    known = set(shares) | {name for name, levels in numbers.items() if are_percentages(levels)}
     named = [name for name in numbers if name in known and _FREQUENCIES.fullmatch(str(name))]
     sites = [name for name in numbers if name in known and VARIANT.match(str(name))]
-    named = named or (shares if alone and len(shares) == len(numbers) else [])
+    if not named and alone and len(shares) == len(numbers) and are_populations(shares):
+        named = shares
     if not named and 2 * len(sites) > len(numbers):
         named = sites
     if not named:
@@ -453,18 +455,3 @@ def _are_counts(levels: Any) -> bool:
         return False
     counts = int(np.isin(known, (0.0, 1.0, 2.0)).sum())
     return 0 < counts >= known.size - 1 and not (known % 1.0).any()
-
-
-def _are_shares(levels: FloatArray) -> bool:
-    known = levels[np.isfinite(levels)]
-    if known.size < 3 or known.min() < 0.0 or known.max() > 1.0:
-        return False
-    scaled = known.min() == 0.0 and known.max() == 1.0
-    return not scaled and bool((known % 1.0 != 0.0).any())
-
-
-def _are_percentages(levels: FloatArray) -> bool:
-    known = levels[np.isfinite(levels)]
-    if known.size < 3 or known.min() < 0.0 or not 2.0 < known.max() <= 100.0:
-        return False
-    return bool((known % 1.0 != 0.0).any())

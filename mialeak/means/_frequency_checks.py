@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,9 @@ from mialeak.means._release import Release
 
 __all__ = [
     "BASES",
+    "are_percentages",
+    "are_populations",
+    "are_shares",
     "close_sites",
     "other_population_cautions",
     "possible_copies",
@@ -29,6 +34,13 @@ _PRODUCT = 1e-6
 BASES = 5_000
 #: Share of the sites that count as independent where too few genotypes show their correlations.
 _UNLINKED_SHARE = 0.1
+#: Names of columns of frequencies in tables that hold nothing else: of populations and alleles.
+_POPULATIONS = re.compile(
+    r"p|q|a[12]|ref|alt|allele[_. ]?\d*|afr|amr|eas|eur|sas|nfe|fin|asj|mid|oth|all|global|"
+    r"ceu|tsi|gbr|ibs|chb|chs|cdx|jpt|khv|yri|lwk|gwd|msl|esn|asw|acb|mxl|pur|clm|pel|gih|pjl|"
+    r"beb|stu|itu|pop(ulation)?[_. ]?\w{0,3}|cases?|controls?|cohort",
+    re.IGNORECASE,
+)
 
 
 def close_sites(release: Release, table: Any) -> float:
@@ -150,3 +162,25 @@ def other_population_cautions(
         f"their means are {ratio:.3g} times what chance gives{most}, so that people like those of "
         "the table seem to be in the release, in or not. Take a panel of the same population."
     ]
+
+
+def are_populations(names: Sequence[Any]) -> bool:
+    """Whether columns are called as populations or alleles, as pixels and probabilities are not."""
+    return all(_POPULATIONS.fullmatch(str(name).strip()) for name in names)
+
+
+def are_shares(levels: FloatArray) -> bool:
+    """Whether numbers lie between 0 and 1 and do not span it, as scaled ones do."""
+    known = levels[np.isfinite(levels)]
+    if known.size < 3 or known.min() < 0.0 or known.max() > 1.0:
+        return False
+    scaled = known.min() == 0.0 and known.max() == 1.0
+    return not scaled and bool((known % 1.0 != 0.0).any())
+
+
+def are_percentages(levels: FloatArray) -> bool:
+    """Whether numbers lie between 0 and 100, with fractions, as per cent do."""
+    known = levels[np.isfinite(levels)]
+    if known.size < 3 or known.min() < 0.0 or not 2.0 < known.max() <= 100.0:
+        return False
+    return bool((known % 1.0 != 0.0).any())

@@ -27,6 +27,7 @@ from mialeak.means._matrix_cautions import are_genotypes, common_rows, share_of_
 from mialeak.means._reading import Gaps, as_table, release_of
 from mialeak.means._release import Column, Release
 from mialeak.means._rows import basis_of, copies_of
+from mialeak.means._spread_cautions import other_spread_cautions
 from mialeak.means._tradeoff import leakage_score
 
 __all__ = ["ReferencePanel", "is_panel", "reference_panel"]
@@ -93,7 +94,8 @@ class ReferencePanel:
         distances, copies = self._distances(table), self._copies(table)
         ratio = float(np.mean(distances))
         if self.mean.size < _COLUMNS:
-            return copies + other_population_cautions(distances, table, self.mean, _FAR_DEPENDENT)
+            far = other_population_cautions(distances, table, self.mean, _FAR_DEPENDENT)
+            return copies + (far or other_spread_cautions(table, self.release))
         if ratio < _SAME:
             return [
                 "The panel seems to be the table itself: their means are equal but for rounding. "
@@ -106,7 +108,7 @@ class ReferencePanel:
                 *copies,
             ]
         if ratio < _FAR:
-            return copies or self._near(table)
+            return copies or other_spread_cautions(table, self.release) or self._near(table)
         return copies + other_population_cautions(distances, table, self.mean, _FAR)
 
     def _distances(self, table: Release, *, other: bool = False) -> FloatArray:

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from scipy import special
 
 from mialeak._arrays import FloatArray, listed
-from mialeak._columns import Factor, factor_from_values, factor_if_plain
+from mialeak._columns import Factor, factor_from_values, factor_if_plain, numeric_levels
 from mialeak._fields import as_numbers
 from mialeak._labels import (
     NAMES_OF_PERIODS,
@@ -20,6 +20,7 @@ from mialeak._labels import (
     is_body_weight,
     is_count_name,
     is_household_name,
+    is_number_of_examples,
     is_person_name,
     is_weight,
     names_of,
@@ -63,6 +64,8 @@ _VARIANCE_OF_PLACE = 1.0 / 6.0
 #: Fewest different counts of cells, pairs of rows that would agree if they were persons, and rows
 #: up to which these are compared.
 _FEWEST_COUNTS, _FEWEST_PAIRS, _MOST_CELLS = 3, 7.0, 2**17
+#: By how much the sum or the mean of weights, typed or of single precision, differs from 1.
+_SHARES = 1e-6
 
 
 def unpublished_columns(table: Any, published: Container[Any], rows: int) -> dict[Any, Factor]:
@@ -75,7 +78,7 @@ def unpublished_columns(table: Any, published: Container[Any], rows: int) -> dic
     every = names_of(table)
     names = [name for name in every if name not in published]
     if len(every) > _MOST_COLUMNS or len(every) * rows > _MOST_VALUES:
-        names = [name for name in names if is_person_name(name) or is_weight(name)]
+        names = [name for name in names if _is_heeded(name)]
     plain = {name: factor for name in names for factor in factor_if_plain(table, name)}
     columns = {name: factor for name, factor in plain.items() if factor.codes.max(initial=-1) >= 0}
     index = getattr(table, "index", None) if hasattr(table, "iloc") else None
@@ -87,6 +90,11 @@ def unpublished_columns(table: Any, published: Container[Any], rows: int) -> dic
             continue
         columns.setdefault(key, factor_from_values(level.to_numpy(), key))
     return columns
+
+
+def _is_heeded(name: Any) -> bool:
+    """Whether a name bears a caution."""
+    return is_person_name(name) or is_weight(name) or is_number_of_examples(name)
 
 
 def names_of_rows(table: Any) -> dict[Any, Factor]:
@@ -230,7 +238,7 @@ def _are_alike(ranks: FloatArray, codes: IntArray, order: IntArray | None) -> bo
     within = max(within, _VARIANCE_OF_PLACE)
     if order is not None:
         steps = float(np.square(np.diff(means[order])).mean())
-        if steps < np.var(means[order]):  # twice the variance if numbers are in random order
+        if steps < float(np.var(means[order])):  # twice the variance if numbers are in random order
             return False
     typical = (rows - float(np.square(sizes).sum()) / rows) / (groups - 1.0)
     share = (between - within) / max(between + (typical - 1.0) * within, 1e-300)
@@ -334,31 +342,47 @@ _CURE = (
 
 
 def weight_cautions(published: Mapping[Any, Factor]) -> list[str]:
-    """A caution for a survey weight that is averaged like a measurement."""
-    names = _survey_weights(published)
-    if not names:
-        return []
+    """A caution for weights that are averaged like a measurement."""
     return [
-        f"{columns_that(names, 'has')} the name of a survey weight, and is averaged here as one of "
+        f"{columns_that(names, 'has')} the name of {kind}, and is averaged here as one of "
         f"the columns. {_WEIGHTED} If the means are not weighted, pass exclude=[{listed(names)}]."
+        for names, kind in _weights(published)
     ]
 
 
 def weight_notes(unpublished: Mapping[Any, Factor]) -> list[str]:
-    """A sentence beside the answer if a column that is left out is a survey weight."""
-    names = _survey_weights(unpublished)
-    if not names:
-        return []
+    """A sentence beside the answer if columns that are left out are weights."""
     return [
-        f"{columns_that(names, 'has')} the name of a survey weight, and no mean here is weighted. "
+        f"{columns_that(names, 'has')} the name of {kind}, and no mean here is weighted. "
         f"{_WEIGHTED}"
+        for names, kind in _weights(unpublished)
     ]
 
 
-def _survey_weights(columns: Mapping[Any, Factor]) -> list[Any]:
-    """The columns of different numbers with such a name, which no weight of a body has."""
-    names = [name for name in columns if is_weight(name) and not is_body_weight(name)]
-    return [name for name in names if np.count_nonzero(columns[name].rows_of_level) > 2]
+def _weights(columns: Mapping[Any, Factor]) -> list[tuple[list[Any], str]]:
+    """The columns of different numbers that are called weights, and what these are.
+
+    A name that is also that of the weight of a body is one of weights whose sum or mean is 1.
+    """
+    varied = [name for name in columns if np.count_nonzero(columns[name].rows_of_level) > 2]
+    surveys = [
+        name
+        for name in varied
+        if is_weight(name) and (not is_body_weight(name) or _are_shares(columns[name]))
+    ]
+    examples = [name for name in varied if is_number_of_examples(name)]
+    kinds = (surveys, "a survey weight"), (examples, "the weight of a federated average")
+    return [(names, kind) for names, kind in kinds if names]
+
+
+def _are_shares(factor: Factor) -> bool:
+    """Whether positive numbers have the sum or the mean 1, to six digits."""
+    numbers = numeric_levels(factor)
+    if numbers is None or (factor.codes < 0).any():
+        return False
+    values = np.asarray(numbers, np.float64)[factor.codes]
+    away = min(abs(float(each) - 1.0) for each in (values.sum(), values.mean()))
+    return bool((values > 0.0).all()) and away < _SHARES
 
 
 _WEIGHTED = (

@@ -76,6 +76,7 @@ def assumed(report: MeanReport) -> tuple[str, ...]:
     return (
         "Each row is a different person. If persons have several rows, pass one row for each, such "
         "as the mean of their rows.",
+        "All rows have the same weight in each mean.",
         "Each number is a measurement or a count. If a column holds codes of categories: option "
         "categories. If a code marks a missing value: option missing.",
         drawn,

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from mialeak._arrays import as_choice, as_count, invalid, unsupported
 from mialeak._blocks import progress_bar
 from mialeak._columns import choose_columns, near
+from mialeak._labels import require_same_index
 from mialeak.estimators import InfluenceFunctions, influence_of
 from mialeak.mechanisms import CellMechanism
 from mialeak.releases._acro import acro_outputs, read_acro
@@ -306,20 +307,25 @@ class Release:
         Parameters
         ----------
         fitted : InfluenceFunctions or fitted regression
-            As :func:`mialeak.estimators.influence_of` takes it.
+            As :func:`mialeak.estimators.influence_of` takes it, its rows in the order of the
+            people: the indices of pandas tables are compared.
         X, y : array_like, optional
             The rows it was fitted to, where `fitted` does not hold them.
 
         Raises
         ------
         ValueError
-            If there is a register, or the estimate has another number of rows.
+            If there is a register, or the estimate has another number of rows, or the index of the
+            people in another order.
         """
         if self._people.in_register:
             why = "the influence of the people outside the sample is not known"
             unsupported("add_estimate", "with population", why, "Leave population out")
         if not isinstance(fitted, InfluenceFunctions):
             fitted = influence_of(fitted, X, y)
+        if hasattr(frame := self._people.frame, "iloc") and fitted.row_names is not None:
+            named = {"people": frame.index, "the table of the estimate": fitted.row_names}
+            require_same_index(named, argument="fitted")
         if fitted.centred is not None:  # what it leaks is the same
             fitted = fitted.centred[1]
         influence = np.atleast_2d(np.asarray(fitted.influence, np.float64).T).T

@@ -26,6 +26,9 @@ _DIGITS = (8, 11, 24)
 _SAMPLED, _FEWEST = 65_536, 100
 #: The rounding of a step that is warned of, relative to its norm.
 _ROUNDED = 0.1
+#: Entries of the first step of Adam, of which each is the learning rate: so many parameters at
+#: least, and this share of those that changed, are within this distance of 1 and -1.
+_MOVED, _NEARLY_ALL, _OFF = 16, 0.9, 0.01
 
 
 def batch_gradient(
@@ -45,7 +48,8 @@ def batch_gradient(
     learning_rate : float or array_like, shape (...), optional
         The step's learning rate, above 0.  Without `optimizer` this states that the steps were
         those of plain gradient descent: no momentum, weight decay or adaptive steps, and no
-        clipping of the batch's gradient.  An optimizer in this place is taken as `optimizer`.
+        clipping of the batch's gradient.  What was computed of other steps is no gradient; only
+        the first step of Adam is noticed.  An optimizer in this place is taken as `optimizer`.
     optimizer : torch.optim.SGD, Adam or AdamW, optional
         The optimizer that took the steps.  Its settings are inverted: momentum, dampening,
         Nesterov, weight decay (coupled and decoupled) and ``maximize``, and it gives the learning
@@ -76,7 +80,8 @@ def batch_gradient(
     -----
     UserWarning
         If the parameters were rounded to so few digits, as those of half precision are, that this
-        is more than a tenth of the step.
+        is more than a tenth of the step.  Without `optimizer`, if nearly all entries of a step are
+        1 and -1, as those of the first step of Adam are, whatever the gradient.
 
     Notes
     -----
@@ -149,6 +154,7 @@ def batch_gradient(
     with np.errstate(over="ignore"):
         if settings is None:
             gradient = (before - after) / rate
+            _warn_of_signs(gradient)
         else:
             rates = np.broadcast_to(rate, before.shape)
             one, two, rates = (
@@ -184,6 +190,22 @@ def _warn_of_rounding(before: FloatArray, after: FloatArray) -> None:
             "mialeak.training.torch.ParameterRecorder",
             stacklevel=3,
         )
+
+
+def _warn_of_signs(gradient: FloatArray) -> None:
+    """Warn of steps whose entries are 1 and -1: of Adam's first step, or of the signs alone."""
+    for step, row in enumerate(gradient.reshape(-1, gradient.shape[-1])):
+        sizes = np.abs(row[row != 0.0])
+        if sizes.size < _MOVED or np.mean(np.abs(sizes - 1.0) <= _OFF) < _NEARLY_ALL:
+            continue
+        warnings.warn(
+            f"nearly all of the {sizes.size:,} entries of step {step} are 1 or -1 times the "
+            "learning rate, as of the first step of Adam: these are no gradients. A learning rate "
+            "without optimizer assumes plain gradient descent. Pass optimizer= and state=, or read "
+            "gradients by mialeak.training.torch.ParameterRecorder",
+            stacklevel=3,
+        )
+        return
 
 
 class LayerGradients:
