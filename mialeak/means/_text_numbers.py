@@ -83,7 +83,7 @@ def _are_foreign_numbers(words: Sequence[str]) -> bool:
     return any(all(map(each.fullmatch, words)) for each in (_FOREIGN_NUMBER, _DURATION))
 
 
-def _are_many(numbers: set[str]) -> bool:
+def _are_of_measure(numbers: set[str]) -> bool:
     """Whether there are as many numbers as of a measure."""
     has_decimals = any("." in number or "," in number for number in numbers)
     return len(numbers) >= (_FEWEST_DECIMAL if has_decimals else _FEWEST)
@@ -91,14 +91,14 @@ def _are_many(numbers: set[str]) -> bool:
 
 def _are_measures(words: Sequence[str]) -> bool:
     """Whether words are numbers with a unit behind them, of few units."""
-    found: list[re.Match[str]] = []
+    parts: list[re.Match[str]] = []
     for word in words:
         part = _MEASURE.fullmatch(word.strip())
         if part is None:
             return False
-        found.append(part)
-    units = {part[2].casefold() for part in found}
-    return 1 <= len(units) <= _UNITS and _are_many({part[1] for part in found})
+        parts.append(part)
+    units = {part[2].casefold() for part in parts}
+    return 1 <= len(units) <= _UNITS and _are_of_measure({part[1] for part in parts})
 
 
 def _limit_among(words: Sequence[str]) -> str | None:
@@ -111,7 +111,7 @@ def _limit_among(words: Sequence[str]) -> str | None:
             limits.append(word)
         else:
             return None
-    return limits[0] if limits and len(limits) < len(numbers) and _are_many(numbers) else None
+    return limits[0] if limits and len(limits) < len(numbers) and _are_of_measure(numbers) else None
 
 
 def _are_two_numbers(words: Sequence[str]) -> bool:
