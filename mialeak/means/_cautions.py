@@ -34,6 +34,7 @@ from mialeak.means._allele_cautions import (
     cautions_of_named_pairs,
     code_cautions,
 )
+from mialeak.means._relatives import relatives_cautions
 from mialeak.means._row_cautions import row_cautions
 from mialeak.means._text_numbers import text_number_cautions
 
@@ -174,7 +175,9 @@ def cautions_of(
         published = [k for k in numbers if len(texts.get(k, ())) < len(factors[k].codes)]
         are_sites = are_in_proportion([held[name] for name in counts])
         cautions += _of_company([*(counts if are_sites else ()), *letters], published)
-    known = {*letters, *foreign}
+    of_relatives, relatives = relatives_cautions(factors, texts, held)
+    cautions += of_relatives
+    known = {*letters, *foreign, *relatives}
     for name in texts:
         values, rows = len(texts[name]), len(factors[name].codes)
         shared = rows < _ROWS_PER_VALUE * values or _names_persons(name)
@@ -194,7 +197,7 @@ def cautions_of(
         if values.size > 1 and _IMPUTATIONS.fullmatch(str(name).lower())
     ]
     cautions += _of_group_means(factors, numbers)
-    cautions += _of_persons(factors, numbers, {*letters, *foreign, *counts})
+    cautions += _of_persons(factors, numbers, {*known, *counts})
     alone = all(len(words) >= len(factors[name].codes) for name, words in texts.items())
     return cautions + _of_frequencies({name: values for name, (values, _) in held.items()}, alone)
 

@@ -113,7 +113,7 @@ def in_unit_of(
     def checked(piece: Piece) -> FloatArray:
         rows = piece.rows
         if len(rows) == 1 and abs(rows[0, 0] - mean[0]) <= _EQUAL:
-            _warn_of_own_mean(rows[0], mean)
+            _warn_of_same_mean(rows[0], mean)
         if len(rows):
             release = rows[0] if len(rows) == 1 else rows[:_SEEN].mean(axis=0, dtype=np.float64)
             if checks.is_near(release, mean, far, _SEVERAL):
@@ -130,7 +130,7 @@ def in_unit_of(
     return checked
 
 
-def _warn_of_own_mean(release: npt.NDArray[Any], mean: FloatArray) -> None:
+def _warn_of_same_mean(release: npt.NDArray[Any], mean: FloatArray) -> None:
     """Warn of a release that equals the mean of the population in all columns, as by chance none.
 
     Of the frequencies 0 and 1 both are equal for every sample, and equal ones may be designed.
