@@ -16,6 +16,7 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray, invalid, listed
 from mialeak._columns import Factor, numeric_levels
 from mialeak._fields import as_numbers, is_number
+from mialeak._formats import turned_pair
 from mialeak._labels import VARIANT, columns_that, is_household_name, is_person_name
 from mialeak._lines import cautions_of_names
 from mialeak._markers import (
@@ -226,10 +227,10 @@ def noise_cautions(noise_std: float) -> list[str]:
 def _of_letters(letters: list[Any], texts: Mapping[Any, list[str]]) -> str:
     swapped = next(
         (
-            f"{w!r} and {w[::-1]!r}"
+            f"{w!r} and {turned_pair(w)!r}"
             for k in letters
             for w in texts[k]
-            if w[::-1] in texts[k] and w != w[::-1]
+            if turned_pair(w) in texts[k] and w != turned_pair(w)
         ),
         None,
     )
