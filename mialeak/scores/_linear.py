@@ -204,7 +204,7 @@ def scalar_product_score(releases: Any, target: Any, reference: Any) -> float | 
 
 #: Fewest columns in which units are compared, and standard deviations of the sum of a genotype by
 #: which it is away from the sum of its means, and how near to twice that of frequencies.
-_COLUMNS, _AWAY, _WITHIN = 10, 5.0, 0.3
+_COLUMNS, _AWAY, _WITHIN = 10, 3.5, 0.3
 
 
 def _require_unit_of_reference(target: FloatArray, reference: FloatArray) -> None:
