@@ -24,6 +24,7 @@ __all__ = [
     "is_copies_name",
     "is_count_name",
     "is_household_name",
+    "is_name_of_relatives",
     "is_number_of_examples",
     "is_person_name",
     "is_weight",
@@ -63,10 +64,16 @@ _NOUNS = frozenset(_NOUN_WORDS.split())
 _DEVICE = re.compile(
     r"(device|session|host|ip|cookie|browser|visitor)[_. -]?(id|nr|no|key|addr(ess)?)?"
 )
-#: Names of columns of numbers of households.
+#: Names of columns of numbers of households, and of families: FID is that of PLINK.
 _HOUSEHOLD = re.compile(
     r"(household|hh|hushold|hushåll|haushalts?|dwelling|family|fam|menage|h)[_. -]?"
-    r"(id|nr|no|num|number|nummer)|household|hidp|serial|serialno|idmen"
+    r"(id|nr|no|num|number|nummer)|household|hidp|serial|serialno|idmen|f\.?id"
+)
+#: Names of columns of other groups of persons who are drawn together: relatives, matched sets.
+_DRAWN_TOGETHER = re.compile(
+    r"((twin|sib|sibling|matched|match|matching|case)[_. -]?)?"
+    r"(family|families|fam|pair|set|sibship|couple|dyad|trio|litter|pedigree|twins?|match)"
+    r"[_. -]?(id|nr|no|num|number|nummer)?"
 )
 #: Fewest values of such a column that are persons, and rows of each at most.
 _FEWEST_PERSONS, _ROWS_OF_PERSON = 20, 20
@@ -202,6 +209,8 @@ def is_person_name(name: Any, values: int | None = None, rows: int = 0) -> bool:
     `values`, whether it may be one.
     """
     word = word_of(name)
+    if values is not None and values < rows and _HOUSEHOLD.fullmatch(word):
+        return False  # of a family, whose members are different persons
     if values is not None and not max(_FEWEST_PERSONS, rows / _ROWS_OF_PERSON) <= values:
         return _PERSON.fullmatch(word) is not None
     kinds = _PERSON.fullmatch(word), _DEVICE.fullmatch(word)
@@ -218,6 +227,11 @@ def is_household_name(name: Any, values: int | None = None, rows: int = 0) -> bo
     if values is not None and not max(_FEWEST_PERSONS, rows / _ROWS_OF_PERSON) <= values:
         return word != "household" and _HOUSEHOLD.fullmatch(word) is not None
     return _HOUSEHOLD.fullmatch(word) is not None
+
+
+def is_name_of_relatives(name: Any) -> bool:
+    """Whether it may be the name of a column of families, pairs or matched sets."""
+    return is_household_name(name) or _DRAWN_TOGETHER.fullmatch(word_of(name)) is not None
 
 
 def columns_that(names: Sequence[Any], verb: str) -> str:
@@ -305,7 +319,9 @@ def require_same_index(named: Mapping[str, Any], argument: str | None = None) ->
 
     An error names `argument` in place of a key, if given.
     """
-    (first, expected), *others = named.items() or [("", None)]
+    if not named:
+        return
+    (first, expected), *others = named.items()
     for name, index in others:
         if index.equals(expected) or not (index.is_unique and index.size == expected.size):
             continue

@@ -14,6 +14,7 @@ from mialeak._counts import (
     warn_of_rarer_alleles,
 )
 from mialeak._kernels import checks
+from mialeak._moment_units import LEAST_COLUMNS, require_likely_units
 
 __all__ = ["require_genotype_moments"]
 
@@ -67,6 +68,8 @@ def require_genotype_moments(target: Any, mean: FloatArray, cov: Any, n: int | N
         return
     require_no_correlations(mean, cov)
     _require_likely_moments(target, mean, cov, n)
+    if n is not None and mean.size >= LEAST_COLUMNS:
+        require_likely_units(target, mean, cov, n)
     if np.shape(cov) != mean.shape or not within(mean, 0.0, 2.0):
         return
     varied = mean[(mean > 0.0) & (mean < 2.0)]
@@ -344,6 +347,8 @@ def _scaled(v: FloatArray, m: FloatArray, n: int | None) -> tuple[str, str, str]
     units = [
         (50.0, 50.0, "100 * p, in per cent, and so is the unit of cov"),
         (50.0, 1.0, "100 * p, in per cent"),
+        (100.0, 100.0, "200 * p, of p in per cent, and so is the unit of cov"),
+        (100.0, 1.0, "200 * p, of p in per cent"),
     ]
     if n is not None:
         units += [(float(n), 1.0, "a sum of n rows"), (0.5 * n, 1.0, "a sum of n/2 rows")]

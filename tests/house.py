@@ -55,7 +55,7 @@ ROWS = [
     {"_numerics", "_report"},
     {"_files"},
     {"_blocks", "_lines", "_markers", "_moments", "_results", "_samples"},
-    {"_counts", "_formats", "_labels", "_score_labels"},
+    {"_counts", "_formats", "_moment_units", "_labels", "_score_labels"},
     {"_arrays", "_columns", "_fields", "_version", "_words", "datasets"},
     {"_kernels"},
 ]

@@ -64,6 +64,28 @@ def test_a_release_is_held_against_an_earlier_one(tmp_path, capsys):
     assert answer["judged"]["leakage"]["value"] > before["estimate"]["high"]
 
 
+def test_a_baseline_of_another_table_has_a_caution(tmp_path, capsys):
+    """A caution decides nothing; a column more or less, or another order, has none."""
+    earlier, example = tmp_path / "earlier.json", ["table", "--example", "adult", "--columns"]
+    for columns, others, code in (
+        ("race,sex", "age,workclass", 3),
+        ("race,sex,education", "race,workclass", 3),
+        ("age,race,sex", "sex,race", 0),
+        ("race,sex", "sex,race", 0),
+    ):
+        assert main([*example, columns, "--json"]) == 0
+        earlier.write_text(capsys.readouterr().out)
+        gate = [*example, others, "--max-leakage", "0.9", "--baseline", str(earlier)]
+        result, answer = main([*gate, "--json"]), json.loads(capsys.readouterr().out)
+        over = answer["baseline"]["over"]
+        assert result == (2 if over else code)
+        met = [each for each in answer["caveats"] if "they seem to be different tables" in each]
+        assert len(met) == (code == 3)
+        assert all(f"{each!r}" in met[0] for each in f"{columns},{others}".split(",") if met)
+        if code and not over:
+            assert main([*gate, "--accept-cautions", "--quiet"]) == 0
+
+
 def test_a_baseline_of_another_question_is_refused(tmp_path, capsys, table):
     path = tmp_path / "earlier.json"
     assert main(["table", table, "--json"]) == 0

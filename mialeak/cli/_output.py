@@ -136,8 +136,8 @@ def judge(subject: str, value: float, limit: float | None) -> tuple[bool, str]:
 
 def _judged(
     options: argparse.Namespace, schema: str, content: dict[str, Any], judged: Judged
-) -> tuple[bool, list[str]]:
-    """Whether a number is above that of the baseline, and the sentences that state it.
+) -> tuple[bool, list[str], list[str]]:
+    """Whether a number is above that of the baseline, the sentences that state it, and cautions.
 
     The numbers are added to the answer for programs.
     """
@@ -148,8 +148,8 @@ def _judged(
     }
     content["baseline"] = None
     if options.baseline is None:
-        return False, []
-    earlier = _earlier(options.baseline, schema, judged)
+        return False, [], []
+    earlier, columns = _earlier(options.baseline, schema, judged)
     over, sentences = False, []
     for name, (subject, value) in judged.items():
         above, both = value > earlier[name], (value, earlier[name])
@@ -162,11 +162,33 @@ def _judged(
         )
         over = over or above
     content["baseline"] = {"file": options.baseline, **earlier, "over": over}
-    return over, sentences
+    return over, sentences, _of_other_columns(options.baseline, _columns(content), columns)
 
 
-def _earlier(path: str, schema: str, judged: Judged) -> dict[str, float]:
-    """The numbers of an earlier answer."""
+def _columns(content: dict[str, Any]) -> list[str]:
+    """The names of the columns of an answer for programs, if it has any."""
+    columns = content.get("columns")
+    if not isinstance(columns, (list, tuple)):
+        return []
+    return [str(each.get("name") if isinstance(each, dict) else each) for each in columns]
+
+
+def _of_other_columns(path: str, names: list[str], earlier: list[str]) -> list[str]:
+    """A caution for a baseline that has fewer than half of the columns in common."""
+    from mialeak._arrays import listed
+
+    shared = set(names) & set(earlier)
+    if not names or not earlier or 2 * len(shared) >= max(len(set(names)), len(set(earlier))):
+        return []
+    return [
+        f"The baseline {path!r} is of column {listed(earlier)}, and this release of "
+        f"{listed(names)}: they seem to be different tables. Pass the answer of an earlier "
+        "release of this one, or a limit."
+    ]
+
+
+def _earlier(path: str, schema: str, judged: Judged) -> tuple[dict[str, float], list[str]]:
+    """The numbers of an earlier answer, and the names of its columns."""
     try:
         content = json.loads(Path(path).read_text(encoding="utf-8"))
         kind, known = content["schema"], content["judged"]
@@ -182,7 +204,7 @@ def _earlier(path: str, schema: str, judged: Judged) -> dict[str, float]:
             other = repr(one.get("of", "nothing"))
             raise ValueError(f"--baseline must have judged the {subject}; {path!r} has {other}")
         numbers[name] = float(one["value"])
-    return numbers
+    return numbers, _columns(content)
 
 
 def give(
@@ -236,7 +258,10 @@ def give(
         The exit code.
     """
     if judged is not None:
-        above, sentences = _judged(options, schema, content, judged)
+        above, sentences, others = _judged(options, schema, content, judged)
+        document = replace(document, cautions=[*document.cautions, *others])
+        if others and "caveats" in content:
+            content["caveats"] = [*content["caveats"], *others]
         over, verdict = over or above, "\n".join(filter(None, [verdict, *sentences]))
     if options.quiet and not verdict:
         raise ValueError("--quiet must be given beside a limit: it prints the sentence of the gate")

@@ -16,6 +16,7 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray, invalid, listed
 from mialeak._columns import Factor, numeric_levels
 from mialeak._fields import as_numbers, is_number
+from mialeak._formats import turned_pair
 from mialeak._labels import VARIANT, columns_that
 from mialeak._lines import cautions_of_names
 from mialeak._markers import (
@@ -35,6 +36,7 @@ from mialeak.means._allele_cautions import (
     code_cautions,
 )
 from mialeak.means._frequency_checks import are_percentages, are_populations, are_shares
+from mialeak.means._relatives import relatives_cautions
 from mialeak.means._row_cautions import row_cautions
 from mialeak.means._text_cautions import names_persons, text_cautions
 from mialeak.means._text_numbers import text_number_cautions
@@ -174,7 +176,9 @@ def cautions_of(
         published = [k for k in numbers if len(texts.get(k, ())) < len(factors[k].codes)]
         are_sites = are_in_proportion([held[name] for name in counts])
         cautions += _of_company([*(counts if are_sites else ()), *letters], published)
-    known = {*letters, *foreign}
+    of_relatives, relatives = relatives_cautions(factors, texts, held)
+    cautions += of_relatives
+    known = {*letters, *foreign, *relatives}
     cautions += text_cautions({k: texts[k] for k in texts if k not in known}, factors)
     cautions += _of_haplotypes(texts, [values for values, _ in held.values()])
     cautions += _of_groups(held)
@@ -185,7 +189,7 @@ def cautions_of(
         if values.size > 1 and _IMPUTATIONS.fullmatch(str(name).lower())
     ]
     cautions += _of_group_means(factors, numbers)
-    cautions += _of_persons(factors, numbers, {*letters, *foreign, *counts})
+    cautions += _of_persons(factors, numbers, {*known, *counts})
     alone = all(len(words) >= len(factors[name].codes) for name, words in texts.items())
     return cautions + _of_frequencies({name: values for name, (values, _) in held.items()}, alone)
 
@@ -214,10 +218,10 @@ def noise_cautions(noise_std: float) -> list[str]:
 def _of_letters(letters: list[Any], texts: Mapping[Any, list[str]]) -> str:
     swapped = next(
         (
-            f"{w!r} and {w[::-1]!r}"
+            f"{w!r} and {turned_pair(w)!r}"
             for k in letters
             for w in texts[k]
-            if w[::-1] in texts[k] and w != w[::-1]
+            if turned_pair(w) in texts[k] and w != turned_pair(w)
         ),
         None,
     )

@@ -13,13 +13,7 @@ import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, invalid, listed, unsupported
 from mialeak._files.genotypes import GenotypeTable
-from mialeak._files.plink_text import (
-    Frequencies,
-    Site,
-    bare_chromosome,
-    identifier,
-    same_alleles,
-)
+from mialeak._files.plink_text import Frequencies, Site, bare_chromosome, identifier, same_alleles
 from mialeak._labels import columns_that
 from mialeak.means._frequency_checks import other_population_cautions
 from mialeak.means._genotype_cautions import are_too_near, same_rows

@@ -234,8 +234,8 @@ def _are_alike(ranks: FloatArray, codes: IntArray, order: IntArray | None) -> bo
     means = np.bincount(codes, ranks) / np.maximum(sizes, 1)
     rows, groups = codes.size, np.count_nonzero(sizes)
     between = float(sizes @ (means - ranks.mean()) ** 2) / (groups - 1.0)
-    within = float(np.square(ranks - means[codes]).sum()) / (rows - groups)
-    within = max(within, _VARIANCE_OF_PLACE)
+    inside = float(np.square(ranks - means[codes]).sum()) / float(rows - groups)
+    within = max(inside, _VARIANCE_OF_PLACE)
     if order is not None:
         steps = float(np.square(np.diff(means[order])).mean())
         if steps < float(np.var(means[order])):  # twice the variance if numbers are in random order

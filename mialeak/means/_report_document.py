@@ -62,14 +62,16 @@ def document(
 
 def assumed(report: MeanReport) -> tuple[str, ...]:
     """What the answer takes for granted: that rows are people, how they were drawn, what is out."""
+    alone = "and drawn alone, not with a household or class"
     drawn = (
-        "Everyone in a large population was equally likely to be among the rows. If the population "
-        "is a register: option population. If only a sample of it is known: option panel."
+        f"Everyone in a large population was equally likely to be among the rows, {alone}. If the "
+        "population is a register: option population. If only a sample of it is known: option "
+        "panel."
     )
     if report.has_register:
         drawn = (
-            "Everyone in the register was equally likely to be among the rows. If they are of a "
-            "part of it, pass the people of that part."
+            f"Everyone in the register was equally likely to be among the rows, {alone}. If they "
+            "are of a part of it, pass the people of that part."
         )
     elif report.panel is not None:
         drawn = "The people of the panel are of the same population, and none is in the table."

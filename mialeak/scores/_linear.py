@@ -171,7 +171,8 @@ def scalar_product_score(releases: Any, target: Any, reference: Any) -> float | 
     Raises
     ------
     ValueError
-        If shapes do not match, or anything is NaN or infinite.
+        If shapes do not match, or anything is NaN or infinite; if the target has genotypes 0, 1 and
+        2 and the reference seems to hold frequencies, half of their means.
 
     See Also
     --------
@@ -197,5 +198,31 @@ def scalar_product_score(releases: Any, target: Any, reference: Any) -> float | 
     require_same_columns(target=target, reference=reference, releases=releases)
     target = as_target(target)
     reference = as_columns(reference, "reference", target.size)
+    _require_unit_of_reference(target, reference)
     table = cubic_table([0.0, 1.0, target - reference], target.size)
     return map_releases(releases, target.size, lambda piece: cubic_sums(piece.rows, table, 0.0))
+
+
+#: Fewest columns in which units are compared, and standard deviations of the sum of a genotype by
+#: which it is away from the sum of its means, and how near to twice that of frequencies.
+_COLUMNS, _AWAY, _WITHIN = 10, 3.5, 0.3
+
+
+def _require_unit_of_reference(target: FloatArray, reference: FloatArray) -> None:
+    """Refuse frequencies as the reference of genotypes, by the sum of these.
+
+    The score would have an offset, ``-(frequencies @ release)``, for every target.
+    """
+    if target.size < _COLUMNS or target.max() != 2.0 or target.min() < 0.0:
+        return
+    if reference.min() < 0.0 or reference.max() > 1.0 or not (np.rint(target) == target).all():
+        return
+    copies, half = float(target.sum()), float(reference.sum())
+    spread = math.sqrt(float(reference @ (1.0 - 0.5 * reference)))
+    if copies - half > _AWAY * spread and abs(copies / (2.0 * half) - 1.0) < _WITHIN:
+        remedy = "For frequencies p pass reference=2 * p, and releases of mean counts as well"
+        rule = (
+            "have the unit of target; it seems to hold frequencies of the genotypes 0, 1 and 2 of "
+            f"target, whose sum {copies:g} is near twice that of reference, {half:.4g}"
+        )
+        invalid("reference", rule, remedy=remedy)

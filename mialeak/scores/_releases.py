@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -60,6 +61,8 @@ _OF_COUNTS: dict[str, Callable[[FloatArray], FloatArray]] = {
 #: Columns at least in which this shows, the share of them that counts as independent, standard
 #: errors that the release is away from `mean`, and squared ones from the other mean at most.
 _FEWEST_OF_LAW, _UNLINKED, _ERRORS, _FITS = 20, 0.1, 6.0, 5.0
+#: Largest difference of two means that are the same, as of five digits or of float32.
+_EQUAL = 1e-5
 _FLOAT32 = np.dtype(np.float32)
 
 
@@ -109,6 +112,8 @@ def in_unit_of(
 
     def checked(piece: Piece) -> FloatArray:
         rows = piece.rows
+        if len(rows) == 1 and abs(rows[0, 0] - mean[0]) <= _EQUAL:
+            _warn_of_same_mean(rows[0], mean)
         if len(rows):
             release = rows[0] if len(rows) == 1 else rows[:_SEEN].mean(axis=0, dtype=np.float64)
             if checks.is_near(release, mean, far, _SEVERAL):
@@ -123,6 +128,20 @@ def in_unit_of(
         return function(piece)
 
     return checked
+
+
+def _warn_of_same_mean(release: npt.NDArray[Any], mean: FloatArray) -> None:
+    """Warn of a release that equals the mean of the population in all columns, as by chance none.
+
+    Of the frequencies 0 and 1 both are equal for every sample, and equal ones may be designed.
+    """
+    if np.ptp(mean) > _CLOSE and (np.abs(release - mean) <= _EQUAL).all():
+        warnings.warn(
+            "The release equals the mean of the population in all columns: it seems to have been "
+            "passed for both, and then every target has a score of about 0 or below, a member as "
+            "well. Pass frequencies of the population, such as those of a reference panel.",
+            stacklevel=6,
+        )
 
 
 def _require_unit(release: FloatArray, mean: FloatArray, *, totals: bool) -> None:

@@ -1,0 +1,160 @@
+"""Units of moments: those of sums, standard errors and deviations, by the distances of targets."""
+
+from __future__ import annotations
+
+import math
+import warnings
+from typing import Any
+
+import numpy as np
+
+from mialeak._arrays import FloatArray, as_floats, every, invalid, within
+
+__all__ = ["LEAST_COLUMNS", "require_likely_units"]
+
+#: So many columns are enough to see by one target that variances are in another unit.
+_COLUMNS = 10
+#: Means are those of the rows if they are as near, in standard errors.
+_SAME = 1e-5
+#: The most by which a variance of genotypes may exceed 1.
+_ROUNDED = 0.1
+#: Median of the squared distance of a normal value in its variance.
+_MEDIAN = 0.455
+#: Fewest columns in which units are compared; and the median squared distance of
+#: targets in the variances from which on moments are in doubt.
+LEAST_COLUMNS, _FAR = 4, 25.0
+#: Distances are those of a wrong unit if they are so many times too large at least, if they fit the
+#: other unit within this factor and differ by it, as no designed ones do; or if their
+#: likelihood there is e^3 times that of any multiple, or e^7 times where it is refused.
+_FAR_TIMES, _FIT, _LIKELY = 4.0, 6.0, (3.0, 7.0)
+#: Rows with means near 0, by this squared distance, may differ in scale, as gradients do.
+_CENTRED = 25.0
+#: Logarithm by which variances of rows and those passed differ in half of the columns.
+_OTHER = 0.15
+#: Targets whose distances are looked at, and as many as show by themselves that moments are wrong.
+_LOOKED_AT, _SURE = 50, 20
+_REMEDY = (
+    "Take mean and cov of the same counts as target; for frequencies p of the genotypes 0, 1 and 2 "
+    "pass mean=2 * p, cov=2 * p * (1 - p)"
+)
+
+
+def require_likely_units(target: Any, mean: FloatArray, cov: Any, n: int) -> None:
+    """Refuse, or warn of, moments in another unit than targets, by the distances of these.
+
+    Half of the columns are then many standard deviations away, and in the other unit they are not.
+    """
+    given = np.asarray(cov) if not hasattr(cov, "fit") else np.zeros(0)
+    if given.dtype.kind not in "fiu" or given.shape not in (mean.shape, 2 * mean.shape):
+        return
+    v = np.asarray(np.diagonal(given) if given.ndim == 2 else given, np.float64)
+    values = as_floats(target, "target")
+    if values.shape[-1:] != mean.shape or not values.size or not every((v > 0.0) & (v < np.inf)):
+        return
+    if values.shape == (n, mean.size) and n >= _SURE:
+        _refuse_other_variances(values, mean, v, n)
+    rows = values.reshape(-1, mean.size)[:_LOOKED_AT]
+    squares = (rows - mean) ** 2
+    distances = squares / v
+    if 2 * np.count_nonzero(distances > _FAR_TIMES * _MEDIAN) < distances.size:
+        return
+    median = float(np.median(distances))
+    if median > _FAR and mean.max() > 2.0 and v.max() <= 1.0 + _ROUNDED:
+        _refuse_mean_of_genotypes(values, mean)
+    if mean.size < _COLUMNS or not median > _FAR_TIMES * _MEDIAN:
+        return
+    if median > _FAR:
+        _refuse_scaled_mean(rows, mean, v, n)
+    if np.median(mean**2 / v) < _CENTRED:
+        return
+    is_genotype = within(rows, 0.0, 2.0) and every(np.rint(rows) == rows)
+    unit = None if is_genotype else _unit_of(squares, v, n, median)
+    if unit is None:
+        return
+    rule = f"hold covariances of single rows; by the distances of target it seems to hold {unit[0]}"
+    if len(rows) >= _SURE:
+        invalid("cov", rule, remedy=unit[1])
+    warnings.warn(
+        f"cov must {rule}: with cov, target is {math.sqrt(median):.3g} standard deviations from "
+        f"mean in half of the columns. {unit[1]}.",
+        stacklevel=4,
+    )
+
+
+def _refuse_mean_of_genotypes(values: FloatArray, mean: FloatArray) -> None:
+    """Refuse a mean outside of the range of genotypes, whose variance is that of genotypes."""
+    if within(values, 0.0, 2.0) and every(np.rint(values) == values):
+        column = int(np.argmax(mean))
+        rule = "be between 0 and 2, as target and cov are those of the genotypes 0, 1 and 2"
+        invalid("mean", rule, index=column, value=float(mean[column]), remedy=_REMEDY)
+
+
+def _refuse_scaled_mean(rows: FloatArray, mean: FloatArray, v: FloatArray, n: int) -> None:
+    """Refuse sums in place of means, and per cent, of which targets are a fixed share."""
+    units = ((float(n), f"a sum of n = {n:,} rows", "Divide it by n"),
+             (100.0, "100 times the unit of target", "Pass both in one unit"))  # fmt: skip
+    for factor, given, remedy in units:
+        near = np.abs(rows - mean / factor)
+        fits = every(rows != 0.0) and np.median(near**2 / v) < _FAR_TIMES * _MEDIAN * _FIT
+        if fits and np.median(near / np.abs(rows)) < 1.0:
+            invalid("mean", f"have the unit of target; it seems to be {given}", remedy=remedy)
+
+
+def _unit_of(squares: FloatArray, v: FloatArray, n: int, median: float) -> tuple[str, str] | None:
+    """What cov holds in place of variances, and the cure; None if it may hold variances.
+
+    A square root fits if its square is likelier than any multiple of it.  Squared standard errors
+    are variances divided by n, and fit if all distances are n times too large.
+    """
+
+    def likelihood(variance: FloatArray) -> float:
+        return -0.5 * float(np.sum(np.log(variance) + squares / variance))
+
+    other = likelihood(float(np.mean(squares / v)) * v)
+    for factor, given, remedy in (
+        (1.0, "standard deviations", "Square it"),
+        (float(n), "standard errors", "Square it and multiply it by n"),
+    ):
+        square = factor * v**2
+        times = float(np.median(squares / square)) / _MEDIAN
+        likely = _LIKELY[len(squares) >= _SURE]
+        if 1.0 / _FIT < times < _FIT and likelihood(square) > other + likely:
+            return given, remedy
+    times, distances = median / _MEDIAN / n, squares / v
+    differ = distances.max() > _FIT * distances.min()
+    if differ and median > _FAR and 1.0 / _FIT < times < _FIT:
+        return "squared standard errors, variances divided by n", "Multiply it by n"
+    return None
+
+
+def _refuse_other_variances(values: FloatArray, mean: FloatArray, v: FloatArray, n: int) -> None:
+    """Refuse other variances than those of the n rows, if these are the targets, with their mean.
+
+    Those of a population differ from these by chance, and standard errors and deviations by more.
+    """
+    if within(values, 0.0, 2.0):  # of genotypes, whose variances may be taken from frequencies
+        return
+    variances = values.var(axis=0, ddof=1)
+    known = variances > 0.0
+    near = np.abs(values.mean(axis=0) - mean) <= _SAME * np.sqrt(variances / n)
+    if not known.any() or not every(near[known]):
+        return
+    logs = np.log(variances[known] / v[known])
+    if abs(float(np.median(logs))) < _OTHER:
+        return
+    deviation = np.log(variances[known]) / 2.0
+    kinds = {
+        "squared standard errors; multiply it by n": math.log(n),
+        "standard errors; pass variances": deviation + math.log(n) / 2.0,
+        "standard deviations; pass variances": deviation,
+        "one over variances; pass variances": 4.0 * deviation,
+        "correlations or variances of standardised columns; pass variances": 2.0 * deviation,
+    }
+    fits = [kind for kind, by in kinds.items() if np.abs(logs - by).max() < _OTHER]
+    ratio = float(np.exp(np.median(logs)))
+    rule = (
+        "hold the covariances of the rows, which are the targets here; their variances are "
+        f"{ratio:.4g} times as large in half of the columns"
+    )
+    remedy = f"It seems to hold {fits[0]}" if fits else "Pass those of the rows"
+    invalid("cov", rule, remedy=remedy)

@@ -1,0 +1,105 @@
+"""Units of mean and cov beside targets: which are refused or warned of, and right ones.
+
+Means and variances are those of a table of measures, so that the right leakage is known.
+"""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+import pytest
+
+from mialeak import mean_tradeoff
+from mialeak.datasets import load_genotypes
+
+RNG = np.random.default_rng(30)
+N = 400
+STD = np.exp(RNG.normal(1.5, 1.2, 30))
+LAB = RNG.uniform(5, 300, 30) * STD / 10 + 60 * STD + STD * RNG.normal(size=(N, 30))
+ITEMS = RNG.integers(1, 6, (N, 30)).astype(float)
+GENOTYPES = load_genotypes().counts[:N].astype(float)
+SITES = np.flatnonzero(GENOTYPES.mean(axis=0) > 0.2)[:6]
+
+
+def moments(table):
+    return table.mean(axis=0), table.var(axis=0, ddof=1)
+
+
+def said(target, mean, cov, n=N):
+    """The error or the warning, if there is one."""
+    with warnings.catch_warnings(record=True) as met:
+        warnings.simplefilter("always")
+        try:
+            mean_tradeoff(target, mean, cov, n)
+        except ValueError as error:
+            return str(error)
+    return " ".join(str(each.message) for each in met)
+
+
+@pytest.mark.parametrize("table", [LAB, ITEMS], ids=["lab", "items"])
+def test_units_of_measures(table):
+    mean, var = moments(table)
+    cov = np.cov(table.T)
+    squared = "squared standard errors, variances divided by n"
+    for target in table[:20]:
+        assert said(target, mean, var) == said(target, mean, cov) == ""
+        assert squared in said(target, mean, var / N)
+        assert squared in said(target, mean, cov / N)
+        assert "mean must have the unit of target; it seems to be a sum of n = 400" in said(
+            target, mean * N, var
+        )
+
+
+def test_square_roots_in_place_of_variances():
+    """By one target this shows for many; more than nine in ten of standard errors."""
+    mean, var = moments(LAB)
+    deviations = [said(target, mean, var**0.5) for target in LAB[:50]]
+    errors = [said(target, mean, (var / N) ** 0.5) for target in LAB[:50]]
+    assert sum("seems to hold standard deviations" in each for each in deviations) > 20
+    assert not any("errors" in each for each in deviations)
+    assert sum("standard errors" in each for each in errors) > 45
+
+
+@pytest.mark.parametrize("table", [LAB, ITEMS], ids=["lab", "items"])
+@pytest.mark.parametrize(
+    ("of", "words"),
+    [(lambda v: v / N, "squared standard errors; multiply"), (np.sqrt, "deviations; pass"),
+     (lambda v: (v / N) ** 0.5, "standard errors; pass"), (lambda v: 1 / v, "one over variances")],
+)  # fmt: skip
+def test_the_rows_as_targets_refute_other_variances(table, of, words):
+    mean, var = moments(table)
+    assert words in said(table, mean, of(var))
+    assert words in said(table, mean, np.diag(of(var)))
+    assert said(table, mean, var) == said(table, mean, np.cov(table.T)) == ""
+    assert said(table, mean, moments(table[::2])[1]) == ""
+
+
+@pytest.mark.parametrize("sites", [SITES, slice(None)], ids=["6", "all"])
+def test_a_mean_outside_of_the_range_of_genotypes_is_refused(sites):
+    table = GENOTYPES[:, sites]
+    mean, var = moments(table)
+    share = mean / 2
+    right = 2 * share * (1 - share)
+    for target in table[:20]:
+        assert said(target, mean, var) == said(target, 2 * share, right) == ""
+        for wrong in (100 * share, 200 * share, table.sum(axis=0)):
+            assert "mean must be" in said(target, wrong, var)
+    if sites is not SITES:
+        each = said(table[0], 200 * share, 10_000 * right)
+        assert "200 * p, of p in per cent, and so is the unit of cov" in each
+
+
+def test_unusual_targets_of_right_moments_have_no_warning():
+    """Far in all columns, of heavy tails, of another population, and of columns in one unit."""
+    mean, var = moments(LAB)
+    rng = np.random.default_rng(31)
+    heavy = rng.standard_t(2.5, (N, 30)) * STD
+    designed = [mean + 3 * STD, mean + 20 * STD, np.zeros(30), mean + 4 * STD * LAB[0] / mean]
+    assert [said(each, mean, var) for each in designed] == [""] * 4
+    assert {said(each, *moments(heavy)) for each in heavy} == {""}
+    gradients = rng.normal(size=(N, 200)) * rng.lognormal(0.0, 1.0, (N, 1)) * 0.01
+    assert {said(each, *moments(gradients)) for each in gradients} == {""}
+    counts = rng.poisson(3.0, (N, 12)).astype(float)
+    assert {said(each, *moments(counts)) for each in counts} == {""}
+    assert said(counts, *moments(counts)) == ""
