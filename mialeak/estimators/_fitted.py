@@ -82,8 +82,9 @@ def influence_of(result: Any, X: Any = None, y: Any = None) -> InfluenceFunction
         If rows are copies of one another, as of persons that are in the table several times; if
         columns have mean 0 and standard deviation 1, as after a scaler that was fitted to the same
         rows; and for statsmodels if standard errors are clustered, weights or exposures are whole
-        numbers as those of groups are, responses of 0 and 1 lie between, or the labels of the rows
-        show that the fit left some out.
+        numbers as those of groups are, responses of 0 and 1 lie between, counts are those of the
+        cells of a table, few rows have very different weights, as studies have, or the labels of
+        the rows show that the fit left some out.
 
     Notes
     -----

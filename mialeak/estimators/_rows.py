@@ -20,6 +20,7 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray, as_floats, invalid
 from mialeak._numerics.whitening import Outside
 from mialeak._samples import common_copies
+from mialeak.estimators._cells import sentence_on_cells
 
 if TYPE_CHECKING:
     from mialeak.estimators._influence import InfluenceFunctions
@@ -107,7 +108,8 @@ def refuse_groups(model: Any) -> None:
     Warns
     -----
     UserWarning
-        For whole numbers above 1 as weights, exposures or exponents of offsets.
+        For whole numbers above 1 as weights, exposures or exponents of offsets; for counts of the
+        cells of a table; and for few rows of very different weights, as of studies.
     """
     counts = getattr(model, "freq_weights", None)
     if counts is not None and not np.all(np.asarray(counts) == 1.0):
@@ -138,6 +140,8 @@ def refuse_groups(model: Any) -> None:
                 "together. Fit a row for each person"
             )
             return
+    if sentence := sentence_on_cells(model):
+        _warn(sentence)
 
 
 def _sizes(model: Any, weights: FloatArray) -> Iterator[tuple[str, FloatArray]]:

@@ -154,10 +154,14 @@ def cautions_of_weights(table: Any, people: int | None, chosen: Container[Any]) 
                 continue
             if is_sure or not is_body_weight(name) or _goes_by_others(table, name, factor):
                 return [
-                    f"Column {name!r} has the name of a survey weight, from {low:.4g} to "
-                    f"{high:.4g}: {_unequal(people)}"
+                    f"Column {name!r} has the name of a survey weight, from {_shown(low)} to "
+                    f"{_shown(high)}: {_unequal(people)}"
                 ]
     return []
+
+
+def _shown(weight: float) -> str:
+    return f"{weight:,.0f}" if weight >= _NO_BODY else f"{weight:.4g}"
 
 
 def _looked_at(table: Any, name: Any) -> list[Factor]:

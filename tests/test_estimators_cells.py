@@ -1,0 +1,70 @@
+"""Regressions whose rows are cells of a table of counts, or studies; and those of persons."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from mialeak import influence_of
+
+sm = pytest.importorskip("statsmodels.api")
+smf = pytest.importorskip("statsmodels.formula.api")
+RNG = np.random.default_rng(14)
+CELLS = pd.DataFrame(
+    list(itertools.product(["1st", "2nd", "3rd"], "fm", ["child", "adult"])),
+    columns=["class", "sex", "age"],
+)
+CELLS["n"] = RNG.integers(3, 90, len(CELLS))
+CELLS.insert(0, "row", range(len(CELLS)))
+
+
+def silently(fitted):
+    """The influence functions of a fit, with every warning an error."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        return influence_of(fitted)
+
+
+@pytest.mark.parametrize("right", ["sex", "sex + age", "Q('class') + sex + age"])
+def test_counts_of_cells_have_a_warning(right):
+    """Whether the model has all categories or some."""
+    for fitted in (
+        smf.glm(f"n ~ {right}", CELLS, family=sm.families.Poisson()).fit(),
+        smf.poisson(f"n ~ {right}", CELLS).fit(disp=0),
+    ):
+        with pytest.warns(UserWarning, match="'class', 'sex', 'age' has one row, as cells of a"):
+            influence_of(fitted)
+
+
+@pytest.mark.parametrize("rows", [16, 60])
+def test_counts_of_persons_have_none(rows):
+    """Of patients in two arms, as many in each, with repeated and with different ages."""
+    people = pd.DataFrame(
+        {
+            "arm": ["a", "b"] * (rows // 2),
+            "site": RNG.choice(list("xyz"), rows),
+            "age": RNG.integers(20, 60, rows),
+            "visits": RNG.poisson(4.0, rows),
+        }
+    )
+    for right in ("arm", "arm + site", "arm + age"):
+        silently(smf.glm(f"visits ~ {right}", people, family=sm.families.Poisson()).fit())
+
+
+@pytest.mark.parametrize(
+    ("n", "factor", "is_named"), [(12, 40.0, True), (12, 3.0, False), (400, 40.0, False)]
+)
+def test_few_rows_of_very_different_weights_have_a_warning(n, factor, is_named):
+    """Of studies by their precision; not of many persons, or of weights that are alike."""
+    error = RNG.uniform(1.0, factor**0.5, n)
+    error[:2] = 1.0, factor**0.5
+    fitted = sm.WLS(RNG.normal(0.3, error), np.ones(n), weights=1.0 / error**2).fit()
+    if is_named:
+        with pytest.warns(UserWarning, match=r"12 rows have weights from .* it is no person"):
+            influence_of(fitted)
+    else:
+        silently(fitted)
