@@ -382,6 +382,19 @@ class TestOverfitting:
         result = overfitting_security_bound(*losses, gamma=gamma)
         assert result.plug_in < result.security_upper < result.plug_in + 0.1
 
+    def test_losses_that_are_larger_of_members_are_refused(self):
+        rng = np.random.default_rng(0)
+        member, fresh = 0.1 * rng.exponential(size=500), rng.exponential(size=500)
+        message = r"member_losses must be the smaller losses; the area .* is 0\.\d+\. Exchange"
+        with pytest.raises(ValueError, match=message):
+            overfitting_security_bound(fresh, member)
+        with pytest.raises(ValueError, match=message):  # confidences
+            overfitting_security_bound(rng.beta(9, 1, 500), rng.beta(5, 1, 500))
+        assert overfitting_security_bound(fresh, member, allow_reversed=True).security_upper == 1
+        for _ in range(200):  # losses of one law, with ties
+            losses = np.round(rng.exponential(size=(2, 80)), 1)
+            overfitting_security_bound(*losses)
+
     def test_more_runs_prove_more(self):
         bounds = [
             overfitting_security_bound(np.zeros(n), np.ones(n)).security_upper

@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from mialeak._arrays import FloatArray, as_float, as_scores, as_share
+from mialeak._arrays import FloatArray, as_flag, as_float, as_scores, as_share, invalid
 from mialeak._numerics.order import Order, over_orders
 from mialeak._numerics.rank_tests import Curves, Pairs
 from mialeak._results import Kind, Result
 from mialeak.guarantees._guarantees import positive
 
 __all__ = ["SecurityBound", "overfitting_security_bound"]
+
+#: Losses whose area is so many standard errors below one half point the other way.
+_REVERSED = 6.0
 
 
 @dataclass(frozen=True, repr=False)
@@ -50,7 +54,12 @@ class SecurityBound(Result):
 
 
 def overfitting_security_bound(
-    member_losses: Any, nonmember_losses: Any, *, gamma: Any = 1.0, confidence: Any = 0.95
+    member_losses: Any,
+    nonmember_losses: Any,
+    *,
+    gamma: Any = 1.0,
+    confidence: Any = 0.95,
+    allow_reversed: bool = False,
 ) -> SecurityBound:
     """How much security is left when members have smaller losses than others.
 
@@ -66,6 +75,10 @@ def overfitting_security_bound(
         Positive and finite.
     confidence : float
         Strictly between 0 and 1.
+    allow_reversed : bool
+        Take losses that are larger of members, by more than six standard errors of the area under
+        their curve, as they are: the bound is near 1.  Without it they are refused, since exchanged
+        arguments, and confidences or accuracies in place of losses, are such.
 
     Returns
     -------
@@ -74,7 +87,8 @@ def overfitting_security_bound(
     Raises
     ------
     ValueError
-        For no losses, NaN among them (with count and index), parameters out of range.
+        For no losses, NaN among them (with count and index), parameters out of range, or losses
+        that are larger of members.
 
     Notes
     -----
@@ -99,6 +113,8 @@ def overfitting_security_bound(
     outside = as_scores(nonmember_losses, "nonmember_losses")
     gamma = float(positive(as_float(gamma, "gamma"), "gamma"))
     level = as_share(confidence, "confidence")
+    if not as_flag(allow_reversed, "allow_reversed"):
+        _require_direction(inside, outside)
     order = Order.of(inside, outside, higher_is_member=False, rng=0)
 
     def bound(one: Order) -> float:
@@ -113,6 +129,22 @@ def overfitting_security_bound(
     factor = max(1.0, 1.0 / gamma)
     upper = min(factor * (1.0 - proved), 1.0)
     return SecurityBound(upper, min(factor * (1.0 - measured), 1.0), threshold, gamma, level)
+
+
+def _require_direction(inside: FloatArray, outside: FloatArray) -> None:
+    """Refuse losses of members that are certainly larger than those of others."""
+    others = np.sort(outside)
+    below = np.searchsorted(others, inside, side="left").mean()
+    upto = np.searchsorted(others, inside, side="right").mean()
+    area = 1.0 - 0.5 * float(below + upto) / others.size
+    error = math.sqrt((1.0 / inside.size + 1.0 / others.size) / 12.0)
+    if area < 0.5 - _REVERSED * error:
+        rule = f"be the smaller losses; the area under their curve is {area:.3f}"
+        remedy = (
+            "Exchange the arguments if nonmember_losses are those of members; pass minus a "
+            "confidence or accuracy; or pass allow_reversed=True"
+        )
+        invalid("member_losses", rule, remedy=remedy)
 
 
 def _excess(gamma: float) -> Curves:
