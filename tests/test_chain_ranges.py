@@ -210,15 +210,102 @@ def test_ratios_of_noisy_means_are_those_of_enumeration(chain, of, columns, ploi
         ({"noise": 0.0}, "noise must be above 0"),
         ({"noise": [0.1, 0.1]}, "noise must be a number or have 3 entries"),
         ({"noise": 0.1, "until": [0.5, 0.5, 0.5]}, "noise must be None with until"),
+        ({"noise": 0.01}, r"within 12 standard .* mean of 4 rows; got releases\[2\] = 0.625"),
     ],
 )
 def test_bad_noise_is_refused(options, message):
     law = Chain(0.3, [0.1, 0.2], [0.8, 0.7])
     with pytest.raises(ValueError, match=message):
-        law.log_likelihood_ratio([0.5, 0.5, 0.5], [0, 1, 1], 4, **options)
+        law.log_likelihood_ratio([0.5, 0.5, 0.625], [0, 1, 1], 4, **options)
 
 
 def test_noisy_releases_that_no_float_holds_are_refused():
     law = Chain(0.5, [0.001, 0.5], [0.999, 0.5])
     with pytest.raises(ArithmeticError, match="below what float64 holds"):
         law.log_likelihood_ratio([0.0, 1.0, 0.5], [1, 1, 0], 900, noise=1e-4)
+
+
+def _random_chain(rng, columns, order):
+    """Start and probabilities of the steps, many of them 0, 1, or nearly so."""
+
+    def chances(*shape):
+        return rng.choice([rng.uniform(0.05, 0.95), 0.0, 1.0, 1e-6, 1 - 1e-6, 0.5], shape)
+
+    zero, one = chances(columns - 1, 2), chances(columns - 1, 2)
+    zero[:1, 1], one[:1, 1] = zero[:1, 0], one[:1, 0]
+    if order == 1:
+        zero[:, 1], one[:, 1] = zero[:, 0], one[:, 0]
+    return float(rng.uniform(0.05, 0.95)), zero, one
+
+
+def _haplotype_chances(start, zero, one):
+    """Probability of each haplotype, shape (2,) * columns."""
+    law = np.zeros((2,) * (len(zero) + 1))
+    for row in np.ndindex(law.shape):
+        chance = start if row[0] else 1.0 - start
+        for j in range(1, len(row)):
+            up = (one if row[j - 1] else zero)[j - 1][row[j - 2] if j > 1 else 0]
+            chance *= up if row[j] else 1.0 - up
+        law[row] = chance
+    return law
+
+
+def _added(table, law):
+    """The law of counts with one haplotype more."""
+    more = np.zeros_like(table)
+    for row in np.ndindex(law.shape):
+        to = tuple(slice(bit, None) for bit in row)
+        of = tuple(slice(0, size - bit) for bit, size in zip(row, table.shape, strict=True))
+        more[to] += law[row] * table[of]
+    return more
+
+
+def _random_release(rng, means, n):
+    """What is released of the means: arguments, and a weight of each count of each column."""
+    columns = means.size
+    if rng.random() < 0.4:
+        spread = rng.choice([0.02, 0.1, 0.5, 50.0], columns)
+        shown = means + spread * rng.standard_normal(columns)
+        weigh = lambda j, grid: np.exp(-0.5 * ((shown[j] - grid) / spread[j]) ** 2)  # noqa: E731
+        return shown, {"noise": spread}, weigh
+    step = rng.choice([0.01, 0.05, 0.1, 0.25, 0.5, 1.0], columns)
+    centre = np.rint(means / step) * step
+    low, high = centre - step / 2, centre + step / 2
+    asked = rng.random(columns) < 0.3  # an answer whether the allele is present
+    low[asked], high[asked] = np.minimum(means, 1 / n)[asked], np.where(means > 0, 2.0, 0.0)[asked]
+    weigh = lambda j, grid: (grid >= low[j] - 1e-9) & (grid <= high[j] + 1e-9)  # noqa: E731
+    return low, {"until": high}, weigh
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_random_releases_have_the_ratios_of_enumeration(seed):
+    """30 chains each, of both orders and ploidies: grids, answers and noise, column by column."""
+    rng = np.random.default_rng(seed)
+    for _ in range(30):
+        columns, n, ploidy = int(rng.integers(1, 5)), int(rng.integers(2, 5)), rng.integers(1, 3)
+        numbers = _random_chain(rng, columns, rng.integers(1, 3))
+        chain, haplotypes = Chain(*numbers, int(ploidy)), _haplotype_chances(*numbers)
+        size = int(ploidy) * n
+        others = np.zeros((size + 1,) * columns)
+        others[(0,) * columns] = 1.0
+        for _ in range(size - int(ploidy)):
+            others = _added(others, haplotypes)
+        out = others
+        for _ in range(int(ploidy)):
+            out = _added(out, haplotypes)
+        target = chain.draw(1, rng=rng)[0].astype(int)
+        inside = np.zeros_like(out)
+        inside[tuple(slice(z, None) for z in target)] = others[
+            tuple(slice(0, size + 1 - z) for z in target)
+        ]
+        means = (target + chain.draw(n - 1, rng=rng).sum(axis=0)) / n
+        shown, options, weigh = _random_release(rng, means, n)
+        weights = [weigh(j, np.arange(size + 1) / n) for j in range(columns)]
+        chances = []
+        for law in (out, inside):
+            for weight in weights:
+                chances.append(float(np.tensordot(law, weight, (0, 0)).sum()))
+                law = np.tensordot(law, weight, (0, 0))
+        truth = np.log(chances[columns:]) - np.log(chances[:columns])
+        ratio = chain.log_likelihood_ratio(shown, target, n, **options)
+        np.testing.assert_allclose(np.cumsum(ratio), truth, rtol=1e-11, atol=1e-12)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 from fractions import Fraction
 
 import mpmath as mp
@@ -385,22 +384,30 @@ class TestOverfitting:
         assert result.plug_in < result.security_upper < result.plug_in + 0.1
 
     @pytest.mark.parametrize("size", [20, 300])
-    def test_losses_that_are_larger_for_members_are_named(self, size):
-        """No warning for equal laws, for losses of 0 and 1, or for losses as they should be."""
+    def test_confidences_are_no_losses(self, size):
+        """Their negatives are; equal laws and losses of 0 and 1 pass as well."""
         rng = np.random.default_rng(size)
         small, large = 0.1 * rng.exponential(size=size), rng.exponential(size=size)
-        with pytest.warns(UserWarning, match="pass their negatives"):
-            reversed_ = overfitting_security_bound(np.exp(-small), np.exp(-large))
-        assert reversed_.security_upper == 1.0
-        with warnings.catch_warnings():
-            warnings.simplefilter("error")
-            right = overfitting_security_bound(-np.log(np.exp(-small)), large)
-            overfitting_security_bound(
-                pd.Series(-np.exp(-small), name="confidence"), -np.exp(-large)
-            )
-            overfitting_security_bound(large, rng.exponential(size=size))
-            overfitting_security_bound(rng.integers(0, 2, size), np.ones(size))
+        with pytest.raises(ValueError, match="pass minus a confidence or accuracy"):
+            overfitting_security_bound(np.exp(-small), np.exp(-large))
+        right = overfitting_security_bound(-np.log(np.exp(-small)), large)
+        overfitting_security_bound(pd.Series(-np.exp(-small), name="confidence"), -np.exp(-large))
+        overfitting_security_bound(large, rng.exponential(size=size))
+        overfitting_security_bound(rng.integers(0, 2, size), np.ones(size))
         assert right.security_upper < 1.0
+
+    def test_losses_that_are_larger_of_members_are_refused(self):
+        rng = np.random.default_rng(0)
+        member, fresh = 0.1 * rng.exponential(size=500), rng.exponential(size=500)
+        message = r"member_losses must be the smaller losses; the area .* is 0\.\d+\. Exchange"
+        with pytest.raises(ValueError, match=message):
+            overfitting_security_bound(fresh, member)
+        with pytest.raises(ValueError, match=message):  # confidences
+            overfitting_security_bound(rng.beta(9, 1, 500), rng.beta(5, 1, 500))
+        assert overfitting_security_bound(fresh, member, allow_reversed=True).security_upper == 1
+        for _ in range(200):  # losses of one law, with ties
+            losses = np.round(rng.exponential(size=(2, 80)), 1)
+            overfitting_security_bound(*losses)
 
     def test_more_runs_prove_more(self):
         bounds = [

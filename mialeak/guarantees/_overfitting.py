@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
+import math
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from mialeak._arrays import FloatArray, as_float, as_scores, invalid
+from mialeak._arrays import FloatArray, as_flag, as_float, as_scores, invalid
 from mialeak._numerics.order import Order, smallest_bound
 from mialeak._numerics.rank_tests import Curves, Pairs
 from mialeak._results import Kind, Result, as_confidence
@@ -17,7 +17,7 @@ from mialeak.guarantees._guarantees import positive
 
 __all__ = ["SecurityBound", "overfitting_security_bound"]
 
-#: Standard deviations by which members' losses are the larger ones not by chance.
+#: Losses whose area is so many standard errors below one half point the other way.
 _REVERSED = 5.0
 
 
@@ -55,7 +55,12 @@ class SecurityBound(Result):
 
 
 def overfitting_security_bound(
-    member_losses: Any, nonmember_losses: Any, *, gamma: Any = 1.0, confidence: Any = 0.95
+    member_losses: Any,
+    nonmember_losses: Any,
+    *,
+    gamma: Any = 1.0,
+    confidence: Any = 0.95,
+    allow_reversed: bool = False,
 ) -> SecurityBound:
     """How much security is left when members have smaller losses than others.
 
@@ -72,6 +77,10 @@ def overfitting_security_bound(
         Positive and finite.
     confidence : float
         At least 0.5 and below 1.
+    allow_reversed : bool
+        Take losses that are larger of members, by more than five standard errors of the area under
+        their curve, as they are: the bound is near 1.  Without it they are refused, since exchanged
+        arguments, and confidences or accuracies in place of losses, are such.
 
     Returns
     -------
@@ -81,12 +90,8 @@ def overfitting_security_bound(
     ------
     ValueError
         For no losses, NaN among them (with count and index), more than one axis of them, those
-        called confidences or the like, flags in place of losses, parameters out of range.
-
-    Warns
-    -----
-    UserWarning
-        Where the members' losses tend to be larger than those of others, by more than chance.
+        called confidences or the like, flags in place of losses, parameters out of range, or losses
+        that are larger of members.
 
     Notes
     -----
@@ -111,7 +116,9 @@ def overfitting_security_bound(
     outside = _as_losses(nonmember_losses, "nonmember_losses")
     gamma = float(positive(as_float(gamma, "gamma"), "gamma"))
     level = as_confidence(confidence)
-    _check_use(inside, outside)
+    _require_no_flags(inside, outside)
+    if not as_flag(allow_reversed, "allow_reversed"):
+        _require_direction(inside, outside)
     order = Order.of(inside, outside, higher_is_member=False, rng=0)
 
     def bound(one: Order) -> float:
@@ -141,24 +148,29 @@ def _as_losses(losses: Any, name: str) -> FloatArray:
     return scores
 
 
-def _check_use(inside: FloatArray, outside: FloatArray) -> None:
-    """Refuse flags beside losses, and warn of losses that are larger for members."""
+def _require_no_flags(inside: FloatArray, outside: FloatArray) -> None:
+    """Refuse flags beside losses."""
     flags = [np.array_equal(np.unique(each), [0.0, 1.0]) for each in (inside, outside)]
     if flags[0] != flags[1] and len(np.unique(inside if flags[1] else outside)) > 2:
         name = "member_losses" if flags[0] else "nonmember_losses"
         rule = f"be losses; all {(inside if flags[0] else outside).size} are 0 or 1, as flags are"
         invalid(name, rule, remedy="Pass the losses of members, and those of others")
-    fresh = np.sort(outside)
-    below, upto = (np.searchsorted(fresh, inside, side=side).mean() for side in ("left", "right"))
-    area = 0.5 * float(below + upto) / outside.size
-    spread = ((inside.size + outside.size + 1) / (12.0 * inside.size * outside.size)) ** 0.5
-    if area - 0.5 > _REVERSED * spread:
-        warnings.warn(
-            "the losses of members tend to be larger than those of others: that of the member is "
-            f"the larger one of {area:.0%} of all pairs. If these are confidences, or other scores "
-            "that are larger for members, pass their negatives",
-            stacklevel=3,
+
+
+def _require_direction(inside: FloatArray, outside: FloatArray) -> None:
+    """Refuse losses of members that are certainly larger than those of others."""
+    others = np.sort(outside)
+    below = np.searchsorted(others, inside, side="left").mean()
+    upto = np.searchsorted(others, inside, side="right").mean()
+    area = 1.0 - 0.5 * float(below + upto) / others.size
+    error = math.sqrt((1.0 / inside.size + 1.0 / others.size) / 12.0)
+    if area < 0.5 - _REVERSED * error:
+        rule = f"be the smaller losses; the area under their curve is {area:.3f}"
+        remedy = (
+            "Exchange the arguments if nonmember_losses are those of members; pass minus a "
+            "confidence or accuracy; or pass allow_reversed=True"
         )
+        invalid("member_losses", rule, remedy=remedy)
 
 
 def _excess(gamma: float) -> Curves:

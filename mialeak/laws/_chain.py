@@ -376,7 +376,8 @@ class Chain(Marginal):
         ------
         ValueError
             If shapes do not match, a row is impossible, or haplotypes with `until` or `noise`, or
-            of a chain of second order, exceed 10,000, with both 250.
+            of a chain of second order, exceed 10,000, with both 250; if a mean is 12 standard
+            deviations of the noise or more from a possible one.
         ArithmeticError
             If the release has next to no probability: below e^-650 for a column given others.
 

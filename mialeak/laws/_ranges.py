@@ -22,6 +22,9 @@ MOST_IN_RANGES = {1: 10_000, 2: 250}
 #: A release is refused where a column has a smaller log probability given those before it: below,
 #: products of probabilities lose digits, or underflow.
 _LEAST = -650.0
+#: Standard deviations of the noise that a mean is at most from a possible one: beyond, the
+#: probability is below 1e-32.
+_FARTHEST = 12.0
 
 
 def range_ratios(law: Chain, releases: Any, until: Any, target: FloatArray, n: int) -> FloatArray:
@@ -58,6 +61,12 @@ def noisy_ratios(law: Chain, releases: Any, noise: Any, target: FloatArray, n: i
     require(spread > 0.0, spread, "noise", "be above 0; without noise leave it out")
     counts = np.arange(law.ploidy * n + 1)
     scale = n * np.broadcast_to(spread, law.size)[:, None]
+    off = np.abs(n * means - np.clip(np.rint(n * means), 0.0, counts[-1]))
+    slack = 8.0 * np.finfo(np.float64).eps * np.abs(n * means)  # of a mean that is rounded
+    rule = f"be within {_FARTHEST:g} standard deviations of the noise of a mean of {n} rows"
+    values = "0 or 1" if law.ploidy == 1 else "0, 1 or 2"
+    remedy = f"Pass means of {values}, not per cent or counts, and the noise that they have"
+    require(off <= _FARTHEST * scale[:, 0] + slack, means, "releases", rule, remedy=remedy)
 
     def log_weights(place: tuple[int, ...]) -> FloatArray:
         with np.errstate(over="ignore"):

@@ -147,8 +147,10 @@ def _of_sites(factors: dict[Any, Factor]) -> list[str]:
 def cautions_of_persons(factors: dict[Any, Factor]) -> list[str]:
     """A sentence for each column that is no category, where each row is one person."""
     cautions = _of_names(factors)
-    counts = counts_of_cells(factors)
-    names = [name for name in identifiers(factors) if name not in counts]
+    names = identifiers(factors)
+    if names:
+        counts = counts_of_cells(factors)
+        names = [name for name in names if name not in counts]
     if names:
         cure = f" Leave such columns out with exclude=[{listed(names)}]." if len(names) <= 3 else ""
         cautions.append(
