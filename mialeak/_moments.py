@@ -107,6 +107,8 @@ def _refuse_deviations(target: Any, m: FloatArray, v: FloatArray) -> None:
     """
     for most, kind in ((1.0, "bits 0 and 1"), (2.0, "genotypes 0, 1 and 2")):
         law = m * (most - m) / most
+        if law[0] == 0.0:  # of the mean 1, no bits
+            continue
         factor = v[0] ** 2 / law[0]
         if not 1.0 - _SAME <= factor <= _MOST_OF_SAMPLE or m.max() >= most:
             continue

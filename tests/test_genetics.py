@@ -287,6 +287,27 @@ def test_what_cannot_be_read_is_refused_in_words(tmp_path, cohort):
         read_table(cohort / "cohort.vcf", missing=["-9"])
 
 
+def test_chromosomes_without_a_line_in_the_header_print_nothing(tmp_path):
+    """The answer is that of a file with these lines, and other readers print as before."""
+    lines = [f"{k + 1}\t7\trs{k}\tA\tC\t.\t.\t.\tGT\t0/0\t0/1\t1/1\t0/1\n" for k in range(3)]
+    body = "\t".join([*COLUMNS, *"abcd"]) + "\n" + "".join(lines)
+    contigs = "".join(f"##contig=<ID={k + 1}>\n" for k in range(3))
+    (tmp_path / "a.vcf").write_text(HEAD + contigs + body)
+    (tmp_path / "b.vcf").write_text(HEAD + body)
+    program = (
+        "import sys\nfrom mialeak import mean_leakage\n"
+        "print([mean_leakage(path).leakage.tolist() for path in sys.argv[1:]])\n"
+        "from cyvcf2 import VCF\nprint('then', file=sys.stderr)\nlist(VCF(sys.argv[2]))"
+    )
+    line = [sys.executable, "-c", program, str(tmp_path / "a.vcf"), str(tmp_path / "b.vcf")]
+    done = subprocess.run(line, capture_output=True, text=True, check=True)
+    one, other = json.loads(done.stdout)
+    assert one == other
+    before, after = done.stderr.split("then")
+    assert before == ""
+    assert after.count("is not defined in the header") == 3
+
+
 def test_reading_a_vcf_leaves_the_warnings_of_numpy_as_they_were(tmp_path):
     path = tmp_path / "a.vcf"
     lines = [f"1\t{k + 1}\trs{k}\tA\tC\t.\t.\t.\tGT\t0/0\t0/1\t1/1\t0/1\n" for k in range(3)]

@@ -103,3 +103,12 @@ def test_unusual_targets_of_right_moments_have_no_warning():
     counts = rng.poisson(3.0, (N, 12)).astype(float)
     assert {said(each, *moments(counts)) for each in counts} == {""}
     assert said(counts, *moments(counts)) == ""
+
+
+def test_a_mean_of_1_in_the_first_column_makes_no_warning_of_numpy():
+    """Of bits no variance is left there, of genotypes the largest."""
+    mean, var = np.array([1.0, 0.4, 0.7]), np.array([0.5, 0.3, 0.4])
+    assert said(np.array([2.0, 0.0, 1.0]), mean, var) == ""
+    assert "the square root of it" in said(
+        np.array([2.0, 0.0, 1.0]), mean, np.sqrt(mean * (1 - mean / 2))
+    )

@@ -8,6 +8,8 @@ kind are omitted, and counted in words.
 
 from __future__ import annotations
 
+import contextlib
+import os
 import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -37,6 +39,8 @@ __all__ = ["GenotypeTable", "read_genetics"]
 #: How a PLINK file (site by site) begins, the mark of a BGZF block, and how BGZF ends.
 _BED = b"\x6c\x1b\x01"
 _BGZF, _BGZF_END = b"BC\x02\x00", b"\x1b\x00\x03\x00\x00\x00\x00\x00\x00\x00\x00\x00"
+#: Levels of htslib: errors alone, and warnings, its default.
+_ERRORS, _WARNINGS = 1, 3
 #: Codes of a missing allele of cyvcf2 and of a missing genotype of bed-reader, and sites of .bed
 #: read at once.
 _NO_ALLELE, _NO_GENOTYPE, _SITES = -1, -127, 4096
@@ -225,7 +229,7 @@ def _vcf_sites(
         )
     _require_once(file, people)
     parsing = _Parsing(file)
-    with parsing:
+    with _errors_alone(), parsing:
         reader = VCF(str(file.path), gts012=True)
 
     def sites() -> Iterator[tuple[Site, Counts]]:
@@ -268,6 +272,25 @@ def _vcf_sites(
     return people, sites()
 
 
+@contextlib.contextmanager
+def _errors_alone() -> Iterator[None]:
+    """Let htslib print errors, but no warnings, such as one of each chromosome without a line.
+
+    The variable of cyvcf2 for that level is heeded.
+    """
+    from cyvcf2 import cyvcf2
+
+    set_level = getattr(cyvcf2, "set_htslib_log_level", None)
+    if set_level is None or "CYVCF2_HTSLIB_LOG_LEVEL" in os.environ:
+        yield
+        return
+    set_level(_ERRORS)
+    try:
+        yield
+    finally:
+        set_level(_WARNINGS)
+
+
 class _Parsing:
     """Refuses a file that cyvcf2 cannot parse, for which it raises nothing but an Exception."""
 
@@ -285,13 +308,14 @@ class _Parsing:
 
 def _parsed(parsing: _Parsing, reader: Any) -> Iterator[Any]:
     """The sites of a reader."""
-    while True:
-        with parsing:
-            site = next(reader, None)
-        if site is None:
-            return
-        parsing.place = f"{site.CHROM}:{site.POS}"
-        yield site
+    with _errors_alone():
+        while True:
+            with parsing:
+                site = next(reader, None)
+            if site is None:
+                return
+            parsing.place = f"{site.CHROM}:{site.POS}"
+            yield site
 
 
 def _samples(file: TableFile) -> list[str]:

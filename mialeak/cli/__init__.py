@@ -88,6 +88,10 @@ class _Parser(argparse.ArgumentParser):
         raise _UsageError(f"{message} (see {self.prog} --help)")
 
 
+#: A list that begins with a number below 0, and an option before its value.
+_NUMBERS, _OPTION = re.compile(r"-\.?\d[^,=]*,.*"), re.compile(r"--[a-z][a-z-]*")
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command with the arguments `argv` (those of the process by default).
 
@@ -139,6 +143,10 @@ def _parse(argv: Sequence[str] | None, options: argparse.Namespace) -> None:
     options.argv = list(sys.argv[1:] if argv is None else argv)
     # argparse drops a value that is --, which names skip the space before.
     typed = [re.sub(r"^(--[a-z-]+=)--$", r"\1 --", word) for word in options.argv]
+    # argparse takes -9 for a value, and -3,-7 for an option.
+    for place in range(len(typed) - 1, 0, -1):
+        if _NUMBERS.fullmatch(typed[place]) and _OPTION.fullmatch(typed[place - 1]):
+            typed[place - 1 : place + 1] = [f"{typed[place - 1]}={typed[place]}"]
     _, unknown = _parser().parse_known_args(typed, options)
     vars(options).pop("_given", None)
     if unknown:

@@ -56,8 +56,8 @@ def report_by_group(
     Raises
     ------
     ValueError
-        If `by` is published, a row has no group, a person is not in `samples` or twice, a group
-        has fewer than 3 rows, or a setting belongs to one release.
+        If `by` is published, a row has no group and `na` is not "drop", a person is not in
+        `samples` or twice, a group has fewer than 3 rows, or a setting belongs to one release.
     """
     if by is None:
         invalid("samples", "come with by, the column of it that names the groups")
@@ -67,7 +67,12 @@ def report_by_group(
         remedy = "Select the rows of a group into a table of their own"
         unsupported(alone[0], "with by", "it belongs to one release", remedy)
     by, groups = (by, None) if _is_name(by) else _given(by, table, samples)
-    places = _places(_groups(table, by, samples, settings["missing"]) if groups is None else groups)
+    groups = _groups(table, by, samples, settings["missing"]) if groups is None else groups
+    places = _places(groups, settings["na"])
+    absent = sum(group is None for group in groups)
+    notes = [f"{absent:,} row{'s' * (absent != 1)} without a group of {by}: left out."] * (
+        absent > 0
+    )
     columns, excluded = settings["columns"], list(settings["exclude"])
     if columns is not None and by in list(columns):
         invalid("by", "be no column that is published", value=by)
@@ -82,7 +87,7 @@ def report_by_group(
         *_cautions_of_markers(by, places),
         *cautions_of_shared_persons(table, by, places),
     )
-    return GroupedMeanReport(by, places, reports, tuple(getattr(table, "notes", ())), beside)
+    return GroupedMeanReport(by, places, reports, (*notes, *getattr(table, "notes", ())), beside)
 
 
 def _cautions_of_markers(by: Any, places: Mapping[Any, npt.NDArray[np.intp]]) -> list[str]:
@@ -139,12 +144,15 @@ def _groups(table: Any, by: Any, samples: Any, missing: Any) -> list[Any]:
     return [group_of[name] for name in rows]
 
 
-def _places(groups: Sequence[Any]) -> dict[Any, npt.NDArray[np.intp]]:
-    """The rows of each group, groups by their names."""
+def _places(groups: Sequence[Any], na: Any = "error") -> dict[Any, npt.NDArray[np.intp]]:
+    """The rows of each group, groups by their names; with na="drop" some rows have none."""
     places: dict[Any, list[int]] = {}
     for row, group in enumerate(groups):
+        if group is None and na == "drop":
+            continue
         if group is None:
-            invalid("by", f"give each row a group; row {row} has none")
+            remedy = "Pass na='drop' to leave such rows out"
+            invalid("by", f"give each row a group; row {row} has none", remedy=remedy)
         places.setdefault(group, []).append(row)
     for group, members in places.items():
         if len(members) < _LEAST:

@@ -13,6 +13,7 @@ from mialeak._numerics.distances import kernel_blocks
 from mialeak._samples import common_copies, repeated_piece
 from mialeak.means._centred_cautions import cautions_of_centred
 from mialeak.means._genotype_cautions import Kin, same_persons
+from mialeak.means._scaled_cautions import cautions_of_scaled
 
 __all__ = [
     "are_genotypes",
@@ -93,7 +94,7 @@ def cautions_of_matrix(
             "have that were standardised. Each row is taken for a person here. Transpose the table "
             "if its columns are persons."
         )
-    cautions += cautions_of_centred(matrix)
+    cautions += cautions_of_centred(matrix) or cautions_of_scaled(matrix)
     genotypes = _genotypes_of(matrix) if min(rows, columns) >= _SIDE else None
     if genotypes is None:
         return cautions
