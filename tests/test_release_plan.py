@@ -276,7 +276,10 @@ def test_a_plan_that_is_not_there_is_refused(tmp_path, capsys):
         ({"protect": 5}, "protect must be a protection of each count by itself"),
         ({"protect": Mode()}, "use mechanism_leakage with a known law"),
         ({"published": {"city": ["Oslo"]}}, "the columns of the table and one column of counts"),
-        ({"published": {"city": ["Oslo"], "n": [41]}}, "1 of its counts differ"),
+        (
+            {"published": {"city": ["Oslo"], "n": [41]}},
+            "1 of its counts differ, the first in row 0, 41 where 40 are.",
+        ),
         (
             {"published": {"city": ["Oslo"] * 2, "n": [40, 40]}},
             "published must hold each cell once",
@@ -284,7 +287,8 @@ def test_a_plan_that_is_not_there_is_refused(tmp_path, capsys):
         ({"published": {"city": ["Oslo", "Rome"], "n": [40, 2]}}, "1 of its counts differ"),
         (
             {"published": {"city": ["Oslo"], "n": [40]}, "protect": Round(7)},
-            "1 of its counts differ",
+            "after Round(base=7); 1 of its counts differ, the first in row 0, 40 where 42 are. "
+            "Pass the people",
         ),
     ],
 )

@@ -318,7 +318,7 @@ def _compared(
         invalid("published", rule, value=list(factors))
     published, marked = np.full(counts.size, -1), np.zeros(counts.size, np.bool_)
     least, most = np.zeros(counts.size, np.int64), np.full(counts.size, people.rows)
-    wrong, zeros_shown, zeros_hidden = 0, False, False
+    wrong, first, zeros_shown, zeros_hidden = 0, "", False, False
     noisy: list[tuple[float, int]] = []
     every: list[tuple[float, bool, bool]] = []  # the count, whether it is wrong, and no cell's
     shown_rows = _rows_shown(people, columns, labels, factors, factors[counted[0]])
@@ -344,6 +344,8 @@ def _compared(
         if protect and not protect.random and (true or not isinstance(protect, Suppress)):
             wanted = int(protect.release(np.array([true]))[0])
         if protect is None or not protect.random:
+            if count != wanted and not wrong:
+                first = f"the first in row {row}, {count:,g} where {wanted:,} are"
             wrong += count != wanted
             every.append((count, bool(count != wanted), cell is None))
         else:
@@ -355,14 +357,16 @@ def _compared(
     if noisy:
         _require_noise(protect, *np.array(noisy).T)
     if wrong:
-        rule = f"have the counts of the people; {wrong:,} of its counts differ"
-        invalid("published", rule, remedy=_cause(np.array(every, np.float64)))
+        after = "" if protect is None else f" after {protect!r}"
+        rule = f"have the counts of the people{after}; {wrong:,} of its counts differ, {first}"
+        remedy = _cause(np.array(every, np.float64), is_protected=protect is not None)
+        invalid("published", rule, remedy=remedy)
     if zeros_shown and not zeros_hidden:
         least = np.maximum(least, 1)  # a count that is hidden where zeros are shown is none
     return _Published(published, least, most, marked, zeros_shown, zeros_hidden)
 
 
-def _cause(counts: FloatArray) -> str:
+def _cause(counts: FloatArray, *, is_protected: bool) -> str:
     """The probable cause of wrong counts: rows of a count, whether it is wrong, and no cell's."""
     published, wrong, is_absent = counts.T
     wrong_ones = published[wrong > 0]
@@ -375,7 +379,7 @@ def _cause(counts: FloatArray) -> str:
         )
     if not wrong_ones.any():
         return "They are 0: leave the field of a hidden count empty"
-    if base > 1:
+    if base > 1 and not is_protected:
         return f"All are multiples of {base}: if they are rounded, pass protect='round:{base}'"
     return "Pass the people it was made from, the same where and the same protect"
 
