@@ -278,7 +278,7 @@ def test_a_plan_that_is_not_there_is_refused(tmp_path, capsys):
         ({"published": {"city": ["Oslo"]}}, "the columns of the table and one column of counts"),
         (
             {"published": {"city": ["Oslo"], "n": [41]}},
-            "1 of its counts differ, the first in row 0, 41 where 40 are. Pass the people",
+            "1 of its counts differ, the first in row 0, 41 where 40 are.",
         ),
         (
             {"published": {"city": ["Oslo"] * 2, "n": [40, 40]}},

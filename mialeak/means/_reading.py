@@ -89,14 +89,7 @@ def release_of(
     for place, name in enumerate(categories):
         if name not in parts:
             invalid("categories", "be among the columns", index=place, value=name)
-    absent = {name: part.gaps for name, part in parts.items() if part.gaps is not None}
-    if absent and not gaps.drop:
-        _refuse_missing(absent, argument)
-    places = np.flatnonzero(~missing)
-    if not places.size:
-        most = sorted(absent, key=lambda name: -int(absent[name].sum()))[:3]
-        remedy = f"Exclude the columns that miss most: {listed(most)}"
-        invalid(argument, "have at least one row without a missing value", remedy=remedy)
+    places = _complete_rows(parts, missing, gaps, argument)
     levels = {name: part.numbers for name, part in parts.items()}
     texts = {name: factors[name] for name, numbers in levels.items() if numbers is None}
     refuse_foreign_numbers(texts, categories, argument)
@@ -235,6 +228,21 @@ def _require_squares(values: Numbers, name: str) -> None:
     if 0.0 < high - low < _LEAST:
         rule = f"have rows that differ by at least {_LEAST:g}, or agree; they differ by"
         invalid(name, f"{rule} {high - low:g} at most", remedy=remedy.format("multiply"))
+
+
+def _complete_rows(
+    parts: Mapping[Any, _Part], missing: npt.NDArray[np.bool_], gaps: Gaps, argument: str
+) -> npt.NDArray[np.intp]:
+    """The rows without a missing value, if others may be dropped, and some are left."""
+    absent = {name: part.gaps for name, part in parts.items() if part.gaps is not None}
+    if absent and not gaps.drop:
+        _refuse_missing(absent, argument)
+    places = np.flatnonzero(~missing)
+    if not places.size:
+        most = sorted(absent, key=lambda name: -int(absent[name].sum()))[:3]
+        remedy = f"Exclude the columns that miss most: {listed(most)}"
+        invalid(argument, "have at least one row without a missing value", remedy=remedy)
+    return places
 
 
 def _refuse_missing(gaps: Mapping[Any, npt.NDArray[np.bool_]], argument: str) -> None:
