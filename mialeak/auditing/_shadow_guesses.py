@@ -178,10 +178,10 @@ def _tails(weights: IntArray, models: int, grid: FloatArray, design: Design) -> 
 def _add_guesses(law: FloatArray, weights: IntArray, epsilon: FloatArray) -> None:
     """The law of the weighted number of right guesses, in place of that of none."""
     right, wrong, reached = expit(epsilon), expit(-epsilon), 0
-    space = np.empty_like(law)  # made once: fresh memory takes longer than the products
+    buffer = np.empty_like(law)  # made once: fresh memory takes longer than the products
     for weight in weights.tolist():
         size = reached + 1
-        moved = np.multiply(law[:, :size], right, out=space[:, :size])
+        moved = np.multiply(law[:, :size], right, out=buffer[:, :size])
         law[:, :size] *= wrong
         law[:, weight : weight + size] += moved
         reached += weight
