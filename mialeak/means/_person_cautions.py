@@ -226,7 +226,7 @@ def _are_alike(ranks: FloatArray, codes: IntArray, order: IntArray | None) -> bo
     means = np.bincount(codes, ranks) / np.maximum(sizes, 1)
     rows, groups = codes.size, np.count_nonzero(sizes)
     between = float(sizes @ (means - ranks.mean()) ** 2) / (groups - 1.0)
-    within = float(np.square(ranks - means[codes]).sum()) / (rows - groups)
+    within = float(np.square(ranks - means[codes]).sum() / (rows - groups))
     within = max(within, _VARIANCE_OF_PLACE)
     if order is not None:
         steps = float(np.square(np.diff(means[order])).mean())

@@ -98,8 +98,7 @@ def release_of(
         remedy = f"Exclude the columns that miss most: {listed(most)}"
         invalid(argument, "have at least one row without a missing value", remedy=remedy)
     levels = {name: part.numbers for name, part in parts.items()}
-    texts = {name: factors[name] for name, numbers in levels.items() if numbers is None}
-    refuse_foreign_numbers(texts, categories, argument)
+    refuse_foreign_numbers(factors, levels, categories, argument)
     chosen = columns is not None or bool(getattr(table, "sites", ()))
     cautions = cautions_of(factors, levels, chosen=chosen)
     notes = list(getattr(table, "notes", ()))
@@ -108,8 +107,7 @@ def release_of(
         cautions += _of_rows(table, unpublished, factors, places, cautions)
         notes += weight_notes(unpublished)
     del factors, levels
-    published: list[Column] = []
-    unique = []
+    published, unique = list[Column](), list[Any]()
     numbers = [part.numbers for part in parts.values() if part.numbers is not None]
     kind = np.int8 if numbers and all(map(_are_small, numbers)) else np.float64
     matrix, place = np.empty((places.size, len(numbers)), kind), 0
