@@ -457,7 +457,7 @@ def is_share(people: People, name: Any, where: Where) -> bool:
 
     Its number of people and its mean then give both counts: of a column of 0 and 1 the sum is one.
     """
-    numbers = people.column(name).numbers()
+    numbers = people.column(name).averaged()
     if numbers is None:
         return False
     admitted = numbers[where.masks.get(name, np.ones(numbers.size, np.bool_))]
