@@ -196,3 +196,25 @@ def test_bands_of_a_number_are_no_signs_of_persons(kind):
     persons = frame.assign(age=number.astype(kind), by_20=number % 7, by_15=number % 4)
     (caution,) = mean_leakage(persons, ["pay"]).cautions
     assert "agree in column 'by_20', 'by_15'" in caution
+
+
+@pytest.mark.parametrize(
+    ("names", "values", "is_cautioned"),
+    [
+        (("Female", "Male"), (295, 638), True),
+        (("Frauen", "Männer"), (12, 9), True),
+        (("female", "male"), (1, 1), False),
+        (("m", "v"), (120, 30), False),
+        (("female", "age"), (295, 638), False),
+        (("men", "women"), (10.5, 11.5), False),
+    ],
+)
+def test_counts_by_sex_are_no_persons(names, values, is_cautioned):
+    """Dummies, a mass beside a velocity, one such column and hourly wages are no counts."""
+    rng = np.random.default_rng(28)
+    columns = {
+        name: value * rng.integers(0, 2, 40) for name, value in zip(names, values, strict=True)
+    }
+    frame = pd.DataFrame({"education": [f"level {k}" for k in range(40)], **columns})
+    cautions = mean_leakage(frame).cautions
+    assert any("named by the sexes" in each for each in cautions) == is_cautioned

@@ -278,7 +278,7 @@ def test_a_plan_that_is_not_there_is_refused(tmp_path, capsys):
         ({"published": {"city": ["Oslo"]}}, "the columns of the table and one column of counts"),
         (
             {"published": {"city": ["Oslo"], "n": [41]}},
-            "1 of its counts differ, the first in row 0, 41 where 40 are.",
+            "1 of its counts differ: row 0 holds 41 for 40.",
         ),
         (
             {"published": {"city": ["Oslo"] * 2, "n": [40, 40]}},
@@ -287,8 +287,16 @@ def test_a_plan_that_is_not_there_is_refused(tmp_path, capsys):
         ({"published": {"city": ["Oslo", "Rome"], "n": [40, 2]}}, "1 of its counts differ"),
         (
             {"published": {"city": ["Oslo"], "n": [40]}, "protect": Round(7)},
-            "after Round(base=7); 1 of its counts differ, the first in row 0, 40 where 42 are. "
-            "Pass the people",
+            "after Round(base=7); 1 of its counts differ: row 0 holds 40 for 42. Pass the people",
+        ),
+        (
+            {"published": {"city": ["Oslo", "Bergen"], "n": [40.0, 50.0]}, "protect": Round(5)},
+            "1 of its counts differ: row 1 holds 50 for 30. Pass the people it was made from",
+        ),
+        (
+            {"published": {"city": ["Oslo", "Bergen"], "n": [50, 30]}},
+            "2 of its counts differ: row 0 holds 50 for 40, and so on. All are multiples of 10: "
+            "if they are rounded, pass protect='round:10'",
         ),
     ],
 )

@@ -213,3 +213,15 @@ def test_a_hidden_count_that_follows_whatever_people_have_has_no_such_note():
     assert cell.cell == "group = q"
     assert cell.low == cell.high == 1
     assert "for the combinations" not in cell.explanation
+
+
+@pytest.mark.parametrize("nested", [True, False])
+def test_a_hierarchy_rules_out_values_that_nobody_has(nested):
+    """The ward c is alone in region 2; without a hierarchy, as b is in both, the note is there."""
+    regions = [1] * 40 + [2 - nested] * 10 + [2] * 3
+    release = Release({"ward": ["a"] * 30 + ["b"] * 20 + ["c"] * 3, "region": regions})
+    release.add_table(["ward", "region"], protect=Suppress(5))
+    release.add_table(["region"])
+    (cell,) = release.leakage().recovered
+    assert cell.cell == "ward = c, region = 2"
+    assert ("for the combinations of values" in cell.explanation) == (not nested)

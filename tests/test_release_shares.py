@@ -120,3 +120,16 @@ def test_a_gate_sees_the_count_of_a_share(tmp_path, capsys, limit):
     )
     assert main(["release", str(plan)]) == 2
     assert "is above the limit 0" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("tables", [(), (["group"],), (["group", "sex"],)])
+def test_the_mean_of_a_truth_value_is_the_share_of_the_true_ones(tables):
+    truths, numbers = _people(False, True), _people(0, 1)
+    of_truths, of_numbers = (_with_share(each, *tables).leakage() for each in (truths, numbers))
+    assert of_truths.average == of_numbers.average
+    assert of_truths.small == of_numbers.small
+    people = [each.people for each in of_numbers.determined]
+    assert [each.people for each in of_truths.determined] == people
+    release = Release({"v": [True, False, None]}, na="category")
+    with pytest.raises(ValueError, match="have no missing or infinite values"):
+        release.add_mean(["v"])

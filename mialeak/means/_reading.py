@@ -91,8 +91,7 @@ def release_of(
             invalid("categories", "be among the columns", index=place, value=name)
     places = _complete_rows(parts, missing, gaps, argument)
     levels = {name: part.numbers for name, part in parts.items()}
-    texts = {name: factors[name] for name, numbers in levels.items() if numbers is None}
-    refuse_foreign_numbers(texts, categories, argument)
+    refuse_foreign_numbers(factors, levels, categories, argument)
     chosen = columns is not None or bool(getattr(table, "sites", ()))
     cautions = cautions_of(factors, levels, chosen=chosen)
     notes = list(getattr(table, "notes", ()))
@@ -101,8 +100,7 @@ def release_of(
         cautions += _of_rows(table, unpublished, factors, places, cautions)
         notes += weight_notes(unpublished)
     del factors, levels
-    published: list[Column] = []
-    unique = []
+    published, unique = list[Column](), list[Any]()
     numbers = [part.numbers for part in parts.values() if part.numbers is not None]
     kind = np.int8 if numbers and all(map(_are_small, numbers)) else np.float64
     matrix, place = np.empty((places.size, len(numbers)), kind), 0

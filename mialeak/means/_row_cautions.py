@@ -13,8 +13,13 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray, listed
 from mialeak._columns import Factor
 from mialeak._fields import as_numbers
-from mialeak._labels import is_count_name, is_household_name, is_person_name
-from mialeak._words import words_of
+from mialeak._labels import (
+    WORDS_OF_SEXES,
+    is_count_name,
+    is_household_name,
+    is_person_name,
+)
+from mialeak._words import word_of, words_of
 
 __all__ = ["cautions_of_genes", "cautions_of_named_groups", "row_cautions"]
 
@@ -22,6 +27,8 @@ IntArray = npt.NDArray[np.int64]
 
 #: So many values of a column are enough to see what it holds, and rows to see that they differ.
 _LOOKED_AT, _SITES = 50, 10
+#: The least number of the largest count of persons by sex: those below are marks and answers.
+_LEAST_COUNT = 10
 #: Names of first and last rows that sum up the others, in small letters.
 _SUMMARIES = {
     "total",
@@ -117,6 +124,28 @@ def row_cautions(
         *_of_summary_rows(factors, texts),
         *_of_results(factors, held),
         *_of_other_rows(factors, held),
+        *_of_sexes(held),
+    ]
+
+
+def _of_sexes(held: Mapping[Any, tuple[FloatArray, IntArray]]) -> list[str]:
+    """A caution for columns of counts by sex: those of a person hold 0 and 1."""
+    sexes = [
+        name
+        for name, (values, _) in held.items()
+        if len(word_of(name)) > 1
+        and word_of(name) in WORDS_OF_SEXES
+        and values.size
+        and values.min() >= 0.0
+        and not (values % 1.0).any()
+    ]
+    if len(sexes) < 2 or max(held[name][0].max() for name in sexes) < _LEAST_COUNT:
+        return []
+    return [
+        f"Columns {listed(sexes)} are named by the sexes and hold whole numbers, as those of a "
+        "cross-tabulation do, whose rows are no persons. Each row is taken for one person here. "
+        "For counts of persons write one row a cell and call mialeak.table_leakage (shell: mialeak "
+        "table) with counts."
     ]
 
 

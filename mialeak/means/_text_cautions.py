@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Container, Mapping
 from typing import Any
 
+import numpy.typing as npt
+
 from mialeak._arrays import invalid
 from mialeak._columns import Factor
 from mialeak._fields import is_number, reads_as_number
@@ -23,13 +25,19 @@ _NO_CATEGORIES = 1000
 
 
 def refuse_foreign_numbers(
-    factors: Mapping[Any, Factor], categories: Container[Any], argument: str
+    factors: Mapping[Any, Factor],
+    numbers: Mapping[Any, npt.NDArray[Any] | None],
+    categories: Container[Any],
+    argument: str,
 ) -> None:
-    """Refuse a column of very many numbers in another notation, unless it is a category by name."""
+    """Refuse a column of very many numbers in another notation, unless it is a category by name.
+
+    `numbers` are the levels of each column of numbers, and None for a category.
+    """
     for name, factor in factors.items():
-        if len(factor.levels) < _NO_CATEGORIES or name in categories:
+        if numbers[name] is not None or name in categories:
             continue
-        if not isinstance(factor.value(0), str):
+        if len(factor.levels) < _NO_CATEGORIES or not isinstance(factor.value(0), str):
             continue
         words = [str(factor.value(code)) for code in range(len(factor.levels))]
         words = [word for word in words if word]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -176,11 +177,14 @@ def in_words(
 ) -> str:
     """The combination of rows of a design, `published`, in words, which gives the hidden `count`.
 
-    It also states if the count is given only since nobody has certain combinations of values.
+    It also states if the count is given only since nobody has certain combinations of values, other
+    than those that a hierarchy rules out, as of a town and another region than its own.
     """
     terms = _terms(analysis, combination, published)
     counted = _counted(analysis, [*terms, (count, Fraction(-1))])
-    by_design = counted is not None and not counted.total.any()
+    by_design = counted is not None and (
+        not counted.total.any() or not (counted.total * _possible(analysis, counted)).any()
+    )
     return _sentence(analysis, terms) + f" ({FOR_PEOPLE})" * (not by_design)
 
 
@@ -330,6 +334,22 @@ def _counted(analysis: Analysis, terms: Terms) -> _Counted | None:
                 inside = inside * chosen.reshape(shape)
         total = total + inside
     return _Counted(names, classes, scale, total)
+
+
+def _possible(analysis: Analysis, counted: _Counted) -> BoolArray:
+    """The classes of joint values that hierarchies admit: columns that are functions of others."""
+    possible = np.ones(counted.total.shape, np.bool_)
+    for one, other in itertools.permutations(range(possible.ndim), 2):
+        names = counted.names[one], counted.names[other]
+        values = analysis.people.values_of_each(*names)
+        if values is None:
+            continue
+        admitted = np.zeros((possible.shape[one], possible.shape[other]), np.bool_)
+        classes = [counted.classes[name] for name in names]
+        admitted[classes[0], classes[1][values]] = True
+        shape = [size if axis in (one, other) else 1 for axis, size in enumerate(possible.shape)]
+        possible &= (admitted if one < other else admitted.T).reshape(shape)
+    return possible
 
 
 def _by_design(analysis: Analysis, terms: Terms) -> str | None:

@@ -334,7 +334,7 @@ def _compared(
         invalid("published", rule, value=list(factors))
     published, marked = np.full(counts.size, -1), np.zeros(counts.size, np.bool_)
     least, most = np.zeros(counts.size, np.int64), np.full(counts.size, people.rows)
-    wrong, first, zeros_shown, zeros_hidden = 0, "", False, False
+    wrong, zeros_shown, zeros_hidden = list[str](), False, False
     noisy: list[tuple[float, int]] = []
     every: list[tuple[float, bool, bool]] = []  # the count, whether it is wrong, and no cell's
     shown_rows = _rows_shown(people, columns, labels, factors, factors[counted[0]])
@@ -360,9 +360,8 @@ def _compared(
         if protect and not protect.random and (true or not isinstance(protect, Suppress)):
             wanted = int(protect.release(np.array([true]))[0])
         if protect is None or not protect.random:
-            if count != wanted and not wrong:
-                first = f"the first in row {row}, {count:,g} where {wanted:,} are"
-            wrong += count != wanted
+            if count != wanted:
+                wrong.append(f"row {row} holds {count:,.15g} for {wanted:,}")
             every.append((count, bool(count != wanted), cell is None))
         else:
             noisy.append((float(count), true))
@@ -373,16 +372,16 @@ def _compared(
     if noisy:
         _require_noise(protect, *np.array(noisy).T)
     if wrong:
-        after = "" if protect is None else f" after {protect!r}"
-        rule = f"have the counts of the people{after}; {wrong:,} of its counts differ, {first}"
-        remedy = _cause(np.array(every, np.float64), is_protected=protect is not None)
-        invalid("published", rule, remedy=remedy)
+        after = f" after {protect!r}" if protect else ""
+        rule = f"have the counts of the people{after}; {len(wrong):,} of its counts differ: "
+        rule += wrong[0] + ", and so on" * (len(wrong) > 1)
+        invalid("published", rule, remedy=_cause(np.array(every, np.float64), protect))
     if zeros_shown and not zeros_hidden:
         least = np.maximum(least, 1)  # a count that is hidden where zeros are shown is none
     return _Published(published, least, most, marked, zeros_shown, zeros_hidden)
 
 
-def _cause(counts: FloatArray, *, is_protected: bool) -> str:
+def _cause(counts: FloatArray, protect: CellMechanism | None) -> str:
     """The probable cause of wrong counts: rows of a count, whether it is wrong, and no cell's."""
     published, wrong, is_absent = counts.T
     wrong_ones = published[wrong > 0]
@@ -395,7 +394,7 @@ def _cause(counts: FloatArray, *, is_protected: bool) -> str:
         )
     if not wrong_ones.any():
         return "They are 0: leave the field of a hidden count empty"
-    if base > 1 and not is_protected:
+    if base > 1 and protect is None:
         return f"All are multiples of {base}: if they are rounded, pass protect='round:{base}'"
     return "Pass the people it was made from, the same where and the same protect"
 
@@ -458,7 +457,7 @@ def is_share(people: People, name: Any, where: Where) -> bool:
 
     Its number of people and its mean then give both counts: of a column of 0 and 1 the sum is one.
     """
-    numbers = people.column(name).numbers()
+    numbers = people.column(name).averaged()
     if numbers is None:
         return False
     admitted = numbers[where.masks.get(name, np.ones(numbers.size, np.bool_))]

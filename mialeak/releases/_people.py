@@ -93,6 +93,12 @@ class Column:
                 numbers[code] = float(value)
         return numbers
 
+    def averaged(self) -> FloatArray | None:
+        """The values as numbers to be averaged: True and False are 1 and 0."""
+        if all(value is None or isinstance(value, bool) for value in self.values):
+            return np.array([np.nan if x is None else float(x) for x in self.values])
+        return self.numbers()
+
 
 class People:
     """The people all outputs are made of and, if there is one, the register they are from.
@@ -112,6 +118,7 @@ class People:
         self.frame = frame
         self._na, self._missing = na, missing
         self._columns: dict[Any, Column] = {}
+        self._functions: dict[tuple[Any, Any], IntArray | None] = {}
         self.names = _names(frame)
         self.sizes = []
         for argument, each in self._frames:
@@ -151,6 +158,17 @@ class People:
             if len(factors) == 2 and (counts := _of_both(*factors)) is not None:
                 shares[name] = counts
         return shares
+
+    def values_of_each(self, name: Any, other: Any) -> IntArray | None:
+        """The code of column `other` for each of column `name`, if it is a function of this one."""
+        key = name, other
+        if key not in self._functions:
+            codes = self.column(name).codes
+            values = np.zeros(len(self.column(name).values), np.int64)
+            values[codes] = self.column(other).codes
+            is_function = np.array_equal(values[codes], self.column(other).codes)
+            self._functions[key] = values if is_function else None
+        return self._functions[key]
 
     def column(self, name: Any, argument: str = "columns") -> Column:
         """The column of that name, with the same codes for people and register."""

@@ -221,7 +221,7 @@ class Release:
         Parameters
         ----------
         columns : sequence of str
-            Columns of numbers.
+            Columns of numbers, or of True and False.
         where : mapping, optional
             As for :meth:`add_table`.
 
@@ -234,7 +234,7 @@ class Release:
         where = Where.of(self._people, where)
         for name in self._chosen(columns):
             column = self._people.column(name)
-            values = column.numbers()
+            values = column.averaged()
             if values is None:
                 rule = "hold numbers, to be averaged"
                 invalid(f"column {name!r}", rule, error=TypeError)
