@@ -304,8 +304,9 @@ def require_same_index(named: Mapping[str, Any], argument: str | None = None) ->
 
     An error names `argument` in place of a key, if given.
     """
-    (first, expected), *others = named.items() or [("", None)]
-    for name, index in others:
+    indices: list[tuple[str, Any]] = list(named.items())
+    for name, index in indices[1:]:
+        first, expected = indices[0]
         if index.equals(expected) or not (index.is_unique and index.size == expected.size):
             continue
         if index.isin(expected).all():

@@ -36,10 +36,10 @@ def other_spread_cautions(table: Release, panel: Release | None) -> list[str]:
     varied = (first > 0.0) & (second > 0.0)
     apart = np.zeros(first.size)
     apart[varied] = np.abs(np.log(second[varied] / first[varied]))
-    chosen = np.argsort(-apart, kind="stable")[:_COMPARED]
+    order = np.argsort(-apart, kind="stable")[:_COMPARED]
     chosen = [
         k
-        for k in chosen[apart[chosen] > np.log(_FACTOR)].tolist()
+        for k in order[apart[order] > np.log(_FACTOR)].tolist()
         if _differ(table.numbers[:, k], panel.numbers[:, k])
     ]
     if not chosen:
