@@ -296,7 +296,8 @@ def _to_array(values: Any, name: str) -> npt.NDArray[Any]:
         # A ragged sequence, or a torch tensor on a GPU or that requires grad.
         remedy = ""
         if hasattr(values, "detach"):
-            remedy = f"Pass {name}.detach().cpu()"
+            is_half = "bfloat16" in str(error).lower()
+            remedy = f"Pass {name}.detach().cpu(){'.float()' * is_half}"
         invalid(name, f"be an array of numbers ({error})", remedy=remedy, error=TypeError)
 
 

@@ -126,7 +126,8 @@ def test_zeros_of_both_signs_tie():
 def test_separated_scores_reveal_all():
     measured = EmpiricalTradeOff([2, 3], [0, 1])
     assert measured.auc == measured.hull_auc == measured.advantage == 1
-    assert measured.epsilon(0.5) == np.inf
+    with pytest.warns(UserWarning, match="epsilon is infinite: of 2 scores in and 2 out"):
+        assert measured.epsilon(0.5) == np.inf
     assert measured.epsilon(1.0) == 0
     inverted = EmpiricalTradeOff([0, 1], [2, 3])
     assert inverted.auc == 0

@@ -475,7 +475,7 @@ def _halves(size: int, delta: float, error: float) -> Choices:
 
 def _pairs(guesses: Any, size: int) -> list[tuple[int, int]]:
     """The choices stated, checked."""
-    rule = "be a pair (k_plus, k_minus) or a sequence of pairs"
+    rule = "be a pair (k_plus, k_minus), such as (50, 50), or a sequence of pairs"
     if not isinstance(guesses, Iterable):
         invalid("guesses", rule, value=guesses, error=TypeError)
     pairs: list[Any] = list(guesses)

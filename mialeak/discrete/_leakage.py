@@ -35,10 +35,11 @@ def max_leakage(
     ----------
     p : array_like of shape (K,), iterator of arrays, frozen scipy.stats discrete law, or population
         Probabilities of the atoms, which sum to 1 within 1e-9; one above 1 by at most 8 eps, as
-        rounding leaves it, counts as 1.  A memory map is read block by block.  An iterator
-        (anything with ``__next__``) yields blocks of probabilities, is read once and never held in
-        memory.  A :class:`~mialeak.populations.Register` is a list of people, of whom a sample is
-        drawn without replacement or each with one probability;
+        rounding leaves it, counts as 1.  Those of an array of float32, such as a softmax, sum to 1
+        within 1e-6, and are divided by their sum.  A memory map is read block by block.  An
+        iterator (anything with ``__next__``) yields blocks of probabilities, is read once and never
+        held in memory.  A :class:`~mialeak.populations.Register` is a list of people, of whom a
+        sample is drawn without replacement or each with one probability;
         :class:`~mialeak.populations.Stratified` and :class:`~mialeak.populations.Panel` are taken
         too.
     n : int or integer array

@@ -72,7 +72,9 @@ def max_accuracy(
     """The accuracy of the best attack: ``max(nu, lambda (1-nu)) + min(nu, lambda (1-nu)) leakage``.
 
     Accuracy is ``nu TNR + lambda (1 - nu) TPR``, with nu the share of non-members and lambda the
-    weight of a true positive.
+    weight of a true positive.  It is the share of right guesses where lambda is 1.  With another
+    lambda it is a weighted sum, of which ``nu + lambda (1 - nu)`` is the most, and which may be
+    above 1: divided by that it is a share.
 
     Parameters
     ----------
@@ -102,6 +104,11 @@ def max_accuracy(
     >>> from mialeak.guarantees import max_accuracy
     >>> f"{max_accuracy(0.2):g} {max_accuracy(0.2, nonmember_rate=0.9):g}"
     '0.6 0.92'
+
+    A true positive of weight 10, of at most 0.5 + 10 x 0.5:
+
+    >>> f"{max_accuracy(0.2, tpr_weight=10):g} {max_accuracy(0.2, tpr_weight=10) / 5.5:.3f}"
+    '5.1 0.927'
     """
     nu, weight = _game(nonmember_rate, tpr_weight)
     out, inside = nu, weight * (1.0 - nu)

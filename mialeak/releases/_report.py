@@ -364,13 +364,29 @@ def report_of(
         joint=joint,
         confidence=confidence,
         cautions=tuple(cautions),
-        caveats=(*cautions, *_caveats(analysis, hidden.complete, plug_in.kind, attacks, joint)),
+        caveats=(
+            *cautions,
+            *_of_ends(population),
+            *_caveats(analysis, hidden.complete, plug_in.kind, attacks, joint),
+        ),
         _marks=marks,
         _hidden=hidden,
         _counts=atoms.counts,
         _columns=tuple(people.column(name) for name in names),
         kind=population.kind,
     )
+
+
+def _of_ends(account: ReleaseAccount) -> list[str]:
+    """Why the range of the average ends above that of the riskiest row, where it does."""
+    if account.average.high <= account.highest.high:
+        return []
+    return [
+        f"The range of the average ends above that of the riskiest row ({account.average.high:.3g} "
+        f"and {account.highest.high:.3g}): it also holds for people who are unlike all of these "
+        "rows, and it is computed from all counts together. A limit on the average is the stricter "
+        "one here."
+    ]
 
 
 def _caveats(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -13,7 +14,7 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray, as_flag, as_scores, invalid
 from mialeak._numerics.corners import Corners, between
 from mialeak._numerics.order import refuse_rates
-from mialeak._results import Kind
+from mialeak._results import Direction, Kind
 from mialeak.tradeoff._base import TradeOff
 from mialeak.tradeoff._piecewise import PiecewiseTradeOff
 
@@ -78,8 +79,9 @@ class EmpiricalTradeOff(TradeOff):
     for the plain curve and its hull.
 
     The results are statistics of the scores and claim nothing about the laws of the scores: the
-    hull of a small number of scores lies well above the true curve, and epsilon at delta = 0 is
-    often infinite.
+    hull of a small number of scores lies well above the true curve, and epsilon is infinite at each
+    delta below the share of the scores of one world that lie beyond all of the other, 1/n or more
+    where there is one.  Lower bounds that hold are those of :func:`mialeak.auditing.audit`.
 
     **Accuracy.**  Points are ratios of counts, rounded once; ties are exact; the hull is computed
     in integers (up to 3e9 scores in either world).
@@ -151,6 +153,49 @@ class EmpiricalTradeOff(TradeOff):
         with np.errstate(divide="ignore"):
             log_slope = np.log(np.diff(hits) / self.n_in) - np.log(np.diff(false) / self.n_out)
         return PiecewiseTradeOff._of(Corners(fpr, power, tnr, fnr, gap, log_slope), self.kind)
+
+    def epsilon(self, delta: Any, *, direction: Direction = "both") -> float | FloatArray:
+        """That of the scores, as :meth:`TradeOff.epsilon`; it warns where it is infinite.
+
+        Parameters
+        ----------
+        delta : array_like
+            In [0, 1].
+        direction : {"both", "in", "out"}
+            As for :meth:`delta`.
+
+        Returns
+        -------
+        float or ndarray
+
+        Raises
+        ------
+        ValueError
+            If delta is outside [0, 1], or direction another word.
+
+        Warns
+        -----
+        UserWarning
+            Where it is infinite: scores of one world lie beyond all of the other, as some do in
+            nearly all samples of a finite epsilon.
+
+        Examples
+        --------
+        >>> from mialeak.tradeoff import EmpiricalTradeOff
+        >>> measured = EmpiricalTradeOff(in_scores=[3, 2, 2, 1], out_scores=[2, 1, 1, 0])
+        >>> f"{measured.epsilon(0.25):.4f}"
+        '0.6931'
+        """
+        result = super().epsilon(delta, direction=direction)
+        if np.isinf(result).any():
+            warnings.warn(
+                f"epsilon is infinite: of {self.n_in:,} scores in and {self.n_out:,} out, some lie "
+                "beyond all of the other world. It is a statistic of these scores, and no bound on "
+                "the epsilon of a procedure, which may be small. Lower bounds are those of "
+                "mialeak.auditing.audit(in_scores, out_scores, delta=delta)",
+                stacklevel=2,
+            )
+        return result
 
     @property
     def advantage(self) -> float:
