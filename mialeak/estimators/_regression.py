@@ -142,11 +142,13 @@ def inverse_curvature(design: FloatArray, curvature: FloatArray, penalty: FloatA
     unit = matrix * inverse * inverse[:, None]
     factor, order, rank, info = linalg.lapack.dpstrf(unit, tol=limit, lower=1)
     if info != 0 or rank < scale.size:
+        ones = design.shape[1] > 1 and bool((design[:, 0] == 1.0).all())
+        first = ", of which parameter 0 is the intercept" if ones else ""
         invalid(
             "X",
             "determine the estimate; with these rows, the parameter "
             f"{int(order[rank]) - 1} is open, as the columns are collinear (rank {rank} of "
-            f"{scale.size})",
+            f"{scale.size}{first})",
             remedy="Leave its column out, or add a penalty",
         )
     order = order - 1
@@ -246,7 +248,7 @@ def as_regression(
     require(weights >= 0.0, weights, "penalty", "be at least 0")
     weights = np.array(np.broadcast_to(weights, (columns,)))
     if fit_intercept:
-        same = (table == table[0]).all(axis=0) & (table[0] != 0.0) & (weights > 0.0)
+        same = (table == table[0]).all(axis=0) & (table[0] != 0.0)
         if same.any():
             rule = (
                 f"vary in every column beside an intercept; column {first_index(same)[0]} does not"
