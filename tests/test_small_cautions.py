@@ -80,3 +80,36 @@ def test_collinear_columns_are_named_beside_the_intercept(influence):
         influence(dummies, y)
     with pytest.raises(ValueError, match=r"rank 2 of 3\)"):
         influence(np.column_stack([X, X.sum(axis=1)]), y, fit_intercept=False)
+
+
+def grouped(cautions):
+    return [each for each in cautions if "fractions of copies that vary" in each]
+
+
+@pytest.mark.parametrize("size", [8, 20, 200])
+def test_means_of_groups_at_sites_have_a_caution(size):
+    """By their variance, which is that of genotypes over the persons of a group."""
+    share = RNG.uniform(0.3, 0.7, 40)
+    means = RNG.binomial(2 * size, share, (60, 40)) * 2.0 / (2 * size)
+    frame = pd.DataFrame(means).add_prefix("rs")
+    (caution,) = grouped(mean_leakage(frame).cautions)
+    times = float(caution.split("vary ")[1].split(" times")[0])
+    assert times == pytest.approx(1 / size, rel=0.2)
+
+
+@pytest.mark.parametrize("error", [0.0, 0.05, 0.3])
+def test_genotypes_and_dosages_of_persons_have_none(error):
+    """A dosage of a share of the information has that share of the variance."""
+    share = RNG.uniform(0.2, 0.8, 40)
+    genotypes = RNG.binomial(2, share, (200, 40))
+    dosages = (1 - error) * genotypes + error * 2 * share
+    frame = pd.DataFrame(dosages.round(3)).add_prefix("rs")
+    assert grouped(mean_leakage(frame).cautions) == []
+
+
+def test_men_have_one_copy_of_x():
+    copies = pd.DataFrame(RNG.binomial(1, 0.5, (200, 30)))
+    on_x = copies.rename(columns=lambda k: f"X:{1000 + k}:A:G")
+    assert mean_leakage(on_x).cautions == ()
+    (caution,) = mean_leakage(copies.rename(columns=lambda k: f"7:{1000 + k}:A:G")).cautions
+    assert "hold 0 and 1 alone" in caution

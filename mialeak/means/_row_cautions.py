@@ -15,6 +15,7 @@ from mialeak._columns import Factor
 from mialeak._fields import as_numbers
 from mialeak._labels import is_count_name, is_household_name, is_person_name
 from mialeak._words import words_of
+from mialeak.means._site_groups import cautions_of_grouped_sites
 
 __all__ = ["cautions_of_genes", "cautions_of_named_groups", "row_cautions"]
 
@@ -107,6 +108,7 @@ def row_cautions(
         *_of_summary_rows(factors, texts),
         *_of_results(factors, held),
         *_of_other_rows(factors, held),
+        *cautions_of_grouped_sites(held),
     ]
 
 
