@@ -97,7 +97,7 @@ _APART = 0.25
 _NINES, _FEWEST_SPIKE = tuple(10.0**length - 1.0 for length in range(3, 11)), 10
 #: 0 marks a missing value among so many different measures, whose mean is so many standard
 #: deviations above it, or so many if it occurs once or twice, in 5% of the rows at most; not among
-#: doses of an allele.
+#: doses of an allele.  If it occurs three times, the smallest other number is one deviation above.
 _FEWEST_MEASURES, _DEVIATIONS, _FAR_DEVIATIONS, _DOSE = 20, 4.0, 6.0, 2.0
 #: The largest share of -1 that marks a missing value beside 0 and 1: more are a third value.
 _RARE = 0.05
@@ -366,6 +366,8 @@ def _candidates(factor: Factor, shown: IntArray) -> list[int]:
         return []
     words = [value.strip() for value in plain]
     markers = [k for k, word in enumerate(words) if word.lower() in MARKERS]
+    if "+" in words:  # as of a test, or of the rhesus factor
+        markers = [k for k in markers if words[k] != "-"]
     others = [k for k in np.flatnonzero(present).tolist() if words[k].lower() not in MARKERS]
     if not others or not all(is_number(words[k]) for k in others):
         return markers
@@ -453,8 +455,6 @@ def _zeros(
     """0 among measures, which are all far above it, in few of the rows."""
     if numbers[0] != 0.0 or numbers[-1] <= _DOSE or numbers.size < _FEWEST_MEASURES:
         return []
-    if numbers[1] < _APART * (numbers[-1] - numbers[1]):
-        return []
     known = np.isfinite(values)
     rows, measures = shown[known & (values != 0.0)], values[known & (values != 0.0)]
     zeros = int(shown[values == 0.0].sum())
@@ -462,6 +462,9 @@ def _zeros(
         return []
     mean = np.average(measures, weights=rows)
     std = np.sqrt(np.average((measures - mean) ** 2, weights=rows))
+    apart = std if zeros >= _OFTEN else _APART * (numbers[-1] - numbers[1])
+    if numbers[1] < min(apart, _APART * (numbers[-1] - numbers[1])):
+        return []
     return [0.0] if mean > (_DEVIATIONS if zeros >= _OFTEN else _FAR_DEVIATIONS) * std else []
 
 

@@ -101,8 +101,12 @@ def test_codes_are_those_of_the_register_the_panel_and_the_groups_too():
     averages = [each.average for each in report.reports.values()]
     assert averages == [each.average for each in expected.reports.values()]
     frame["group"] = np.where(np.arange(len(frame)) % 9, frame["group"], -1)
-    with pytest.raises(ValueError, match="give each row a group; row 0 has none"):
-        mean_leakage(frame, by="group", **options)
+    with pytest.raises(ValueError, match=r"give each row a group; row 0 has none\. Pass na='drop'"):
+        mean_leakage(frame, by="group", missing=-1)
+    known = frame[(CALLS >= 0).all(axis=1) & (frame["group"] >= 0)]
+    report, expected = (mean_leakage(each, by="group", **options) for each in (frame, known))
+    averages = [each.average for each in report.reports.values()]
+    assert averages == [each.average for each in expected.reports.values()]
 
 
 def test_the_least_of_many_measures_is_no_code():

@@ -148,7 +148,9 @@ def inverse_curvature(design: FloatArray, curvature: FloatArray, penalty: FloatA
     factor, order, rank, info = linalg.lapack.dpstrf(unit, tol=limit, lower=1)
     if info != 0 or rank < scale.size:
         place = int(order[rank]) - 1
-        known = f"the columns are collinear (rank {rank} of {scale.size})"
+        ones = design.shape[1] > 1 and bool((design[:, 0] == 1.0).all())
+        first = ", of which parameter 0 is the intercept" if ones else ""
+        known = f"the columns are collinear (rank {rank} of {scale.size}{first})"
         least = 100.0 * limit * float(np.diagonal(matrix).max())
         if ((penalty > 0.0) & (penalty < least)).any():
             rule = f"be large enough for the parameter {place}: {known} and the penalty is rounding"
@@ -263,7 +265,7 @@ def as_regression(
     require(weights >= 0.0, weights, "penalty", "be at least 0")
     weights = np.array(np.broadcast_to(weights, (columns,)))
     if fit_intercept:
-        same = (table == table[0]).all(axis=0) & (table[0] != 0.0) & (weights > 0.0)
+        same = (table == table[0]).all(axis=0) & (table[0] != 0.0)
         if same.any():
             rule = (
                 f"vary in every column beside an intercept; column {first_index(same)[0]} does not"

@@ -69,6 +69,8 @@ _PERSONS = re.compile(
     r"n|obs|nobs|counts?|population|persons|people|cases|respondents|sample[_. ]?size",
     re.IGNORECASE,
 )
+#: Names of sites of which men, or all, have one copy.
+_OF_ONE_COPY = re.compile(r"(chr)?(x|y|mt?):", re.IGNORECASE)
 #: Names of the haplotypes of a person, as in HG00096_1 and HG00096_2.
 _HAPLOTYPE = re.compile(r"(.+)[_.:/-]((?:h|hap)?[012]|[ab]|mat|pat|[mp])", re.IGNORECASE)
 #: Names of columns that number imputations.
@@ -242,7 +244,11 @@ def _held(factor: Factor, levels: Any) -> tuple[FloatArray, IntArray]:
 
 def _of_carriers(counts: Mapping[Any, tuple[FloatArray, IntArray]]) -> list[str]:
     """A caution for 0 and 1 in columns named as sites where genotypes would have many a 2."""
-    sites = {name: each for name, each in counts.items() if VARIANT.match(str(name))}
+    sites = {
+        name: each
+        for name, each in counts.items()
+        if VARIANT.match(str(name)) and not _OF_ONE_COPY.match(str(name))
+    }
     if len(sites) < _SITES or not all(np.isin(x, (0.0, 1.0)).all() for x, _ in sites.values()):
         return []
     expected = sum(float(x @ rows) ** 2 / (4.0 * rows.sum()) for x, rows in sites.values())

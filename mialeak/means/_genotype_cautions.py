@@ -219,14 +219,19 @@ def excess_correlation(genotypes: Numbers) -> tuple[float, float]:
 
 def lone_alleles(numbers: Numbers, scores: FloatArray) -> list[str]:
     """A sentence where rows of genotypes leak 1 since no other row has their allele."""
-    rows, alone = len(numbers), int(np.isinf(scores).sum())
-    if not alone or numbers.shape[1] < _SITES:
+    rows, is_alone = len(numbers), np.zeros(len(numbers), np.bool_)
+    if not np.isinf(scores).any() or numbers.shape[1] < _SITES:
         return []
     sites = 0
     for start in range(0, numbers.shape[1], _COLUMNS):
         part = numbers[:, start : start + _COLUMNS]
-        like_most = np.max([np.count_nonzero(part == k, axis=0) for k in range(3)], axis=0)
-        sites += int(np.count_nonzero(like_most == rows - 1))
+        times = np.array([np.count_nonzero(part == k, axis=0) for k in range(3)])
+        lone = np.flatnonzero(times.max(axis=0) == rows - 1)
+        sites += lone.size
+        is_alone |= (part[:, lone] != times.argmax(axis=0)[lone]).any(axis=1)
+    alone = int(np.count_nonzero(is_alone & np.isinf(scores)))
+    if not alone:  # of what is published beside the genotypes
+        return []
     return [
         f"Rows with an allele that no other of {rows:,} rows has: {alone:,}, at {sites:,} of the "
         "sites. Without other rows that have the allele its frequency in the population is taken "

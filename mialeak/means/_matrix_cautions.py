@@ -66,12 +66,16 @@ _EQUAL = 1e-9
 
 
 def cautions_of_matrix(
-    matrix: Numbers, categories: Sequence[npt.NDArray[Any]] = (), kin: Kin | None = None
+    matrix: Numbers,
+    categories: Sequence[npt.NDArray[Any]] = (),
+    kin: Kin | None = None,
+    *,
+    are_sites: bool = False,
 ) -> list[str]:
     """Cautions for matrices of pairs, sums, copies of rows, and transposed genotypes.
 
     `categories` are the codes of the columns that are published beside the numbers, `kin` the pairs
-    of rows of genotypes that are alike.
+    of rows of genotypes that are alike.  `are_sites` is whether columns have names of sites.
     """
     rows, columns = matrix.shape
     if rows == columns > 2 and not (matrix != matrix.T).any():
@@ -95,7 +99,9 @@ def cautions_of_matrix(
             "if its columns are persons."
         )
     cautions += cautions_of_centred(matrix) or cautions_of_scaled(matrix)
-    genotypes = _genotypes_of(matrix) if min(rows, columns) >= _SIDE else None
+    genotypes = None
+    if not are_sites and min(rows, columns) >= _SIDE:
+        genotypes = _genotypes_of(matrix)
     if genotypes is None:
         return cautions
     matrix, columns = genotypes, genotypes.shape[1]

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from mialeak._arrays import MAX_COUNT, FloatArray, Numbers, invalid
 from mialeak._columns import Factor
 from mialeak._fields import reads_as_number
-from mialeak._labels import is_person_name
+from mialeak._labels import VARIANT, is_person_name
 from mialeak._numerics.distances import kernel_blocks
 from mialeak._numerics.leave_one_out import ALONE, downdated
 from mialeak._numerics.whitening import Outside
@@ -212,7 +212,9 @@ class Release:
         codes = [factor.codes for factor in factors]
         if factors and not self.numbers.size and all(map(_are_truths, factors)):
             return cautions_of_matrix(np.stack([_truths(f)[f.codes] for f in factors], axis=1))
-        return cautions_of_matrix(self.numbers, codes, self.kin)
+        named = sum(VARIANT.match(str(column.name)) is not None for column in self.columns)
+        are_sites = 2 * named > len(self.columns)
+        return cautions_of_matrix(self.numbers, codes, self.kin, are_sites=are_sites)
 
     @cached_property
     def kin(self) -> Kin | None:

@@ -20,6 +20,7 @@ from mialeak._labels import (
     is_person_name,
 )
 from mialeak._words import word_of, words_of
+from mialeak.means._site_groups import cautions_of_grouped_sites
 
 __all__ = ["cautions_of_genes", "cautions_of_named_groups", "row_cautions"]
 
@@ -125,6 +126,7 @@ def row_cautions(
         *_of_results(factors, held),
         *_of_other_rows(factors, held),
         *_of_sexes(held),
+        *cautions_of_grouped_sites(held),
     ]
 
 
