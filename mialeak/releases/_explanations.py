@@ -338,16 +338,17 @@ def _counted(analysis: Analysis, terms: Terms) -> _Counted | None:
 
 def _possible(analysis: Analysis, counted: _Counted) -> BoolArray:
     """The classes of joint values that hierarchies admit: columns that are functions of others."""
-    possible = np.ones(counted.total.shape, np.bool_)
+    sizes: tuple[int, ...] = counted.total.shape
+    possible = np.ones(sizes, np.bool_)
     for one, other in itertools.permutations(range(possible.ndim), 2):
         names = counted.names[one], counted.names[other]
         values = analysis.people.values_of_each(*names)
         if values is None:
             continue
-        admitted = np.zeros((possible.shape[one], possible.shape[other]), np.bool_)
+        admitted = np.zeros((sizes[one], sizes[other]), np.bool_)
         classes = [counted.classes[name] for name in names]
         admitted[classes[0], classes[1][values]] = True
-        shape = [size if axis in (one, other) else 1 for axis, size in enumerate(possible.shape)]
+        shape = [size if axis in (one, other) else 1 for axis, size in enumerate(sizes)]
         possible &= (admitted if one < other else admitted.T).reshape(shape)
     return possible
 
@@ -361,7 +362,8 @@ def _by_design(analysis: Analysis, terms: Terms) -> str | None:
     of_values = _counted(analysis, terms)
     if of_values is None:
         return None
-    names, classes, sizes = of_values.names, of_values.classes, of_values.total.shape
+    names, classes = of_values.names, of_values.classes
+    sizes: tuple[int, ...] = of_values.total.shape
     counted = of_values.total == of_values.scale
     if not np.all(counted | (of_values.total == 0)):
         return None
