@@ -257,6 +257,8 @@ class _Component:
 
     def _prove(self, sums: Any, bound: IntArray, attained: IntArray, budget: Budget) -> None:
         """Narrow `bound` of the sums of which one value is known, to that one if no other fits."""
+        if self.matrix.shape[1] > _MOST_CELLS:
+            return
         alike = attained[0] == attained[1]
         for place in np.flatnonzero(alike & (bound[0] < bound[1])).tolist():
             for end, sign in enumerate((1, -1)):

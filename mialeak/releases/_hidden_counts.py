@@ -23,9 +23,9 @@ IntArray = npt.NDArray[np.int64]
 #: Cells up to which ranges are computed; cells that outputs of other columns may split these into.
 _MOST_CELLS, _MOST_SPLIT = 20_000, 200
 #: What the ranges of all counts may cost, in calls of the solver: some 20 s; and what
-#: may be spent besides on counts that are not decided then: on tables in which they differ, 10 to
-#: 20 s, and on proofs that they do not, 20 s.
-_BUDGET, _SEARCHES, _PROOFS = 1700.0, 5000.0, 2500.0
+#: may be spent besides on counts that are not decided then: on tables in which they differ, some
+#: 20 s, and on proofs that they do not, some 20 s.
+_BUDGET, _SEARCHES, _PROOFS = 1700.0, 2500.0, 1500.0
 
 
 @dataclass(frozen=True, repr=False)
