@@ -88,8 +88,9 @@ _COLUMNS, _FEWEST_EQUAL, _ANSWERS, _LEAST_SHARE = 10, 10, 6, 1e-12
 #: Means of genotypes that are all 0 or 1 are answers if chance gives so large ones so rarely.
 _BY_CHANCE = 1e-9
 #: Of the rarer alleles no frequency is above 1/2; so many are between the first of these and 1/2.
-#: Targets then have so many standard deviations more copies than expected, where these are of ALT.
-_FREQUENT, _FEWEST_FREQUENT, _MORE = 0.3, 12, 6.0
+#: Targets then have so many standard deviations more copies than expected, where these are of ALT,
+#: and so many of the copies of a person on average.
+_FREQUENT, _FEWEST_FREQUENT, _MORE, _MORE_OF_EACH = 0.3, 12, 6.0, 2.0
 #: With so many genotypes 2 expected there is one.
 _TWOS = 20.0
 COUNTS_RULE = "be the mean of {n} counts 0, 1 or 2"
@@ -335,15 +336,17 @@ def surplus_of_rarer_alleles(
     """The copies of targets and those expected, where p seem to be frequencies of rarer alleles.
 
     No frequency is above 1/2, though several are near, and targets have more copies by six standard
-    deviations.  One target shows for no site which allele is meant, but for all of them together.
-    `variance` is that of the copies of a person, by default that of unlinked sites.
+    deviations, and by two of a person: persons of another population have more in common.  One
+    target shows for no site which allele is meant, but for all of them together.  `variance` is
+    that of the copies of a person, by default that of unlinked sites.
     """
     if p.max() > 0.5 or np.count_nonzero(p > _FREQUENT) < _FEWEST_FREQUENT:
         return None
     rows = targets.size // p.size
     copies, expected = float(targets.sum()), 2.0 * rows * float(p.sum())
     of_person = 2.0 * float(p @ (1.0 - p)) if variance is None else variance
-    far = copies - expected >= _MORE * math.sqrt(rows * of_person)
+    errors = max(_MORE / math.sqrt(rows), _MORE_OF_EACH)
+    far = copies - expected >= errors * rows * math.sqrt(of_person)
     return (copies, expected) if far else None
 
 

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from mialeak._numerics.order import Order
+from mialeak._numerics.rank_tests import Pairs, indistinguishable
 from mialeak._report.text import at_most
 from mialeak.auditing import audit, audit_power, one_run_audit
-from mialeak.auditing._audit import Evidence
 from mialeak.auditing._checks import require_direction
 from mialeak.auditing._copies import check_resampled, refuse_copies, refuse_repeats
 from mialeak.auditing._intervals import area_interval
@@ -315,12 +315,12 @@ class TestEqualScores:
         assert {result.epsilon_lower for result in every} == {0.0}
 
     def test_ties_of_other_counts_are_ordered_anew(self):
-        """At one size and one seed the false claims of two atoms differ from data to data."""
+        """At one size and one seed the false claims of one order differ from data to data."""
         rng, size, claims = np.random.default_rng(5), 151, 0
         for _ in range(400):
             worlds = (rng.random((2, size)) < 0.5) * 2.0
             order = Order.of(*worlds, higher_is_member=True, rng=0)
-            claims += Evidence(order, 0.05, "both", "simultaneous").epsilon(0.0) > 0
+            claims += Pairs.of(order, 0.05).bound(indistinguishable(0.0), 2.0) > 0
         assert 0 < claims <= 400 * 0.05 + 4 * np.sqrt(400 * 0.05 * 0.95)
 
 

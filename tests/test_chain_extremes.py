@@ -134,7 +134,9 @@ def test_noise_far_below_the_distance_of_counts_has_a_ratio(order):
     nearest = math.log(0.7**2 / 0.7**3) - 1.0 / (2 * 9e-6)
     assert abs(ratio[0] - nearest) < 1e-9
     with pytest.raises(ArithmeticError, match="below what float64 holds"):
-        law.log_likelihood_ratio([0.1, 0.3, 0.6], [1, 0, 1], 3, noise=1e-320)
+        law.log_likelihood_ratio([0.0, 1 / 3, 2 / 3], [1, 0, 1], 3, noise=1e-320)
+    with pytest.raises(ValueError, match=r"12 standard deviations .* got releases\[0\] = 0\.1"):
+        law.log_likelihood_ratio([0.1, 1 / 3, 2 / 3], [1, 0, 1], 3, noise=0.001)
 
 
 def test_a_genotype_whose_chance_underflows_is_not_called_impossible():

@@ -195,7 +195,7 @@ GENETICS = [
     ),
     Call(
         "chromosomes in place of persons",
-        lambda: genotype_score(MOMENTS[0], SOMEONE, MOMENTS[0] / 2, 5008),
+        lambda: genotype_score(MOMENTS[0], SOMEONE, 0.49 * MOMENTS[0], 5008),
         ["n must count persons", "Pass the number of persons, 2504"],
     ),
     Call(

@@ -255,6 +255,10 @@ class TradeOff(Report, ABC):
         >>> f"{GaussianTradeOff(1.0).epsilon(1e-5):.6f}"
         '4.377178'
         """
+        return self._least_epsilon(delta, direction)
+
+    def _least_epsilon(self, delta: Any, direction: Direction = "both") -> float | FloatArray:
+        """The same without the warnings that a kind of curve may have."""
         delta = as_probability(delta, "delta")
         one, other = self._directions(direction)
         result = self._epsilon(delta, one)

@@ -57,8 +57,8 @@ def curve_document(curve: TradeOff, *, is_one_attack: bool) -> Document:
         _ladder(missing, "Power", ("false-positive rate", "power"), curve.power, _FPR),
         _ladder(missing, "Least delta, in both directions", ("epsilon", "delta"), curve.delta,
                 _EPSILON),
-        _ladder(missing, "Least epsilon, in both directions", ("delta", "epsilon"), curve.epsilon,
-                _DELTA),
+        _ladder(missing, "Least epsilon, in both directions", ("delta", "epsilon"),
+                curve._least_epsilon, _DELTA),
     ]  # fmt: skip
     notes = [f"Not computed: {listed(missing, show=str)}."] if missing else []
     first = Section("Trade-off curve", [Pairs(summary), Notes(notes)])

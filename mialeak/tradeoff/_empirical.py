@@ -186,7 +186,7 @@ class EmpiricalTradeOff(TradeOff):
         >>> f"{measured.epsilon(0.25):.4f}"
         '0.6931'
         """
-        result = super().epsilon(delta, direction=direction)
+        result = self._least_epsilon(delta, direction)
         if np.isinf(result).any():
             warnings.warn(
                 f"epsilon is infinite: of {self.n_in:,} scores in and {self.n_out:,} out, some lie "
