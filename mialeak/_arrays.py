@@ -453,8 +453,10 @@ def _range_rule(least: int, most: int) -> str:
 
 def as_probability(values: Any, name: str) -> FloatArray:
     """`values` as an array of numbers in [0, 1]."""
-    array = rounded_to_one(as_floats(values, name))
-    require_within(array, 0.0, 1.0, name, "be between 0 and 1")
+    array = as_floats(values, name)
+    if not within(array, 0.0, 1.0):
+        array = rounded_to_one(array)
+        require_within(array, 0.0, 1.0, name, "be between 0 and 1")
     return array
 
 

@@ -406,9 +406,9 @@ def _native_columns(frame: Any, argument: str) -> tuple[list[Any], Any]:
 
 def _of_pandas(frame: Any, column: Any, name: Any) -> Any:
     """The same; numbers as an array, which is what they are by way of Arrow too."""
-    kind = frame[name].dtype
-    plain = isinstance(kind, np.dtype) and kind.kind in "iuf"
-    return frame[name].to_numpy() if plain else column(name)
+    series = frame[name]
+    plain = isinstance(series.dtype, np.dtype) and series.dtype.kind in "iuf"
+    return series.to_numpy() if plain else column(name)
 
 
 def _factor_of_native(column: Any, name: Any) -> Factor:

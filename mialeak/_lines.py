@@ -139,8 +139,8 @@ def _only_cut(factor: Factor) -> int:
     if len(codes) < 2 * _FEWEST_LINES or not 4 <= shown <= _MOST_CODES:
         return 0
     # Of two parts neither ends within these rows: a value of both ends is in both parts.
-    ends = np.intersect1d(codes[:_FEWEST_LINES], codes[-_FEWEST_LINES:])
-    if ends.size and ends[-1] >= 0:
+    ends = set(codes[:_FEWEST_LINES].tolist()).intersection(codes[-_FEWEST_LINES:].tolist())
+    if max(ends, default=-1) >= 0:
         return 0
     values, first = np.unique(codes, return_index=True)
     last = codes.size - 1 - np.unique(codes[::-1], return_index=True)[1]

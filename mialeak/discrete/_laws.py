@@ -79,6 +79,7 @@ __all__ = [
 #: For gamma other than 1, leakages below this are indistinguishable from 0: their terms underflow.
 _LEAST = 1e-290
 
+_DOUBLE = np.dtype(np.float64)  # one object for all arrays of such numbers
 #: By how much the sum of probabilities in single precision, such as a softmax, differs from 1.
 _SINGLE_TOLERANCE = 1e-6
 _NORMALIZE = f"Pass normalize=True to divide p, counts of cells, by its sum. {NO_CELLS}"
@@ -281,7 +282,8 @@ def as_law(p: Any) -> Law:
         invalid("p", f"have 1 dimension; its shape is {array.shape}")
     if array.size == 0:
         invalid("p", "hold at least one atom")
-    if str(getattr(p, "dtype", "")).endswith("float32"):  # of numpy, pandas or torch
+    kind = getattr(p, "dtype", _DOUBLE)
+    if kind is not _DOUBLE and str(kind).endswith("float32"):  # of numpy, pandas or torch
         mass = total_mass(cut(0, array))
         if abs(mass - 1.0) <= _SINGLE_TOLERANCE:
             return ArrayLaw(array, mass)

@@ -112,7 +112,7 @@ def in_unit_of(
 
     def checked(piece: Piece) -> FloatArray:
         rows = piece.rows
-        if len(rows) == 1 and abs(rows[0, 0] - mean[0]) <= _EQUAL:
+        if len(rows) == 1 and abs(rows.item(0) - mean.item(0)) <= _EQUAL:
             _warn_of_same_mean(rows[0], mean)
         if len(rows):
             release = rows[0] if len(rows) == 1 else rows[:_SEEN].mean(axis=0, dtype=np.float64)

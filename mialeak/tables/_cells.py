@@ -6,7 +6,8 @@ and the integers are counted.  Nothing is sorted unless cells times levels outgr
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,7 @@ __all__ = [
     "all_differ",
     "codes_of",
     "count_cells",
+    "joint_sums",
     "keep_rows_of_levels",
     "of_rows",
     "summed",
@@ -32,6 +34,8 @@ IntArray = npt.NDArray[np.int64]
 #: `_DIRECT` in all) and by sorting above, which takes about as much memory and more time.
 _KEYS_PER_ROW = 2
 _DIRECT = 2**20
+#: Cells up to which those that occur need not be numbered before they are counted.
+_SMALL_TABLE = 2**14
 
 #: Rows whose numbers are written at once.
 _BLOCK = 2**16
@@ -116,6 +120,20 @@ def summed(of_cell: npt.NDArray[Any], counts: IntArray | None, cells: int) -> In
     sums = np.zeros(cells, np.int64)
     np.add.at(sums, of_cell, counts)
     return sums
+
+
+def joint_sums(columns: Sequence[tuple[npt.NDArray[Any], int]], counts: IntArray) -> IntArray:
+    """The sum of `counts` in each joint cell of `columns` that occurs, in any order."""
+    size = math.prod(size for _, size in columns)
+    if size > _SMALL_TABLE:
+        cells = count_cells(columns, len(counts))
+        return summed(cells.of_row, counts, len(cells.counts))
+    keys = np.zeros(len(counts), np.int64)
+    for codes, levels in columns:
+        keys *= levels
+        keys += codes
+    sums = summed(keys, counts, size)
+    return sums[sums > 0]
 
 
 def keep_rows_of_levels(factors: Mapping[Any, Factor], cells: Cells) -> None:

@@ -13,7 +13,7 @@ from mialeak._arrays import listed
 from mialeak._columns import Factor
 from mialeak._labels import is_count_name, is_person_name
 from mialeak._samples import LEVEL, long_table, numbers_within, repeated_piece
-from mialeak.tables._cells import Cells, codes_of, count_cells, summed
+from mialeak.tables._cells import Cells, codes_of, count_cells, joint_sums
 from mialeak.tables._counts import (
     are_counts,
     count_column,
@@ -185,8 +185,7 @@ def _of_hidden_cells(
             continue
         # The combinations of some columns from those of all: there are fewer cells than rows.
         pairs = [codes_of(each, cells.first_row) for each in others]
-        of_cell = count_cells(pairs, len(cells.counts)).of_row
-        times = summed(of_cell, cells.counts, int(of_cell.max()) + 1)
+        times = joint_sums(pairs, cells.counts)
         if times.size < 2 or times.size > _HIDDEN * rows or times.min() == times.max():
             continue
         expected = rows / times.size

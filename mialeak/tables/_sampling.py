@@ -34,6 +34,7 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg.lapack import dgesv
 
 from mialeak import special
 from mialeak._arrays import FloatArray, as_count, contiguous, invalid, unsupported
@@ -383,7 +384,7 @@ def _most_likely(seen: FloatArray, expected: FloatArray) -> FloatArray:
         system.ravel()[:: len(seen) + 1] += 1.0
         central = target / shares
         free = scale * (central - gradient)
-        step = free - scale * (np.linalg.solve(system, rank @ free) @ rank)
+        step = free - scale * (dgesv(system, rank @ free)[2] @ rank)
         dual_step = central - dual - step / scale
         alpha_primal = step_length(shares, step, _FRACTION_TO_BOUNDARY)
         alpha_dual = step_length(dual, dual_step, _FRACTION_TO_BOUNDARY)
