@@ -230,7 +230,7 @@ def is_household_name(name: Any, values: int | None = None, rows: int = 0) -> bo
 
 
 def is_name_of_relatives(name: Any) -> bool:
-    """Whether it may be the name of a column of families, pairs or matched sets."""
+    """Whether `name` may be that of a column of families, pairs or matched sets."""
     return is_household_name(name) or _DRAWN_TOGETHER.fullmatch(word_of(name)) is not None
 
 
@@ -254,7 +254,7 @@ def is_body_weight(name: Any) -> bool:
 
 
 def is_number_of_examples(name: Any) -> bool:
-    """Whether it is the name of the weights of a federated average, mostly numbers of examples."""
+    """Whether `name` is that of the weights of a federated average: numbers of examples."""
     return _EXAMPLES.fullmatch(word_of(name)) is not None
 
 

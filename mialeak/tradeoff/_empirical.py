@@ -155,7 +155,7 @@ class EmpiricalTradeOff(TradeOff):
         return PiecewiseTradeOff._of(Corners(fpr, power, tnr, fnr, gap, log_slope), self.kind)
 
     def epsilon(self, delta: Any, *, direction: Direction = "both") -> float | FloatArray:
-        """That of the scores, as :meth:`TradeOff.epsilon`; it warns where it is infinite.
+        """The least epsilon of the measured curve, as :meth:`TradeOff.epsilon`, with a warning if inf.
 
         Parameters
         ----------
@@ -166,7 +166,8 @@ class EmpiricalTradeOff(TradeOff):
 
         Returns
         -------
-        float or ndarray
+        float or ndarray of the shape of delta
+            Of these scores exactly, several eps; a statistic, and no bound.
 
         Raises
         ------
@@ -176,8 +177,8 @@ class EmpiricalTradeOff(TradeOff):
         Warns
         -----
         UserWarning
-            Where it is infinite: scores of one world lie beyond all of the other, as some do in
-            nearly all samples of a finite epsilon.
+            Where the epsilon is infinite: scores of one world lie beyond all of the other, as some
+            do in nearly all samples of a finite epsilon.
 
         Examples
         --------
