@@ -155,7 +155,7 @@ class EmpiricalTradeOff(TradeOff):
         return PiecewiseTradeOff._of(Corners(fpr, power, tnr, fnr, gap, log_slope), self.kind)
 
     def epsilon(self, delta: Any, *, direction: Direction = "both") -> float | FloatArray:
-        """The least epsilon of the measured curve, as :meth:`TradeOff.epsilon`, with a warning if inf.
+        """The least epsilon of the measured curve, as :meth:`TradeOff.epsilon`; warns where infinite.
 
         Parameters
         ----------
@@ -167,7 +167,7 @@ class EmpiricalTradeOff(TradeOff):
         Returns
         -------
         float or ndarray of the shape of delta
-            Of these scores exactly, several eps; a statistic, and no bound.
+            A statistic of these scores, and no bound.
 
         Raises
         ------
