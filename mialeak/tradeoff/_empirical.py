@@ -155,7 +155,7 @@ class EmpiricalTradeOff(TradeOff):
         return PiecewiseTradeOff._of(Corners(fpr, power, tnr, fnr, gap, log_slope), self.kind)
 
     def epsilon(self, delta: Any, *, direction: Direction = "both") -> float | FloatArray:
-        """The least epsilon of the measured curve, as :meth:`TradeOff.epsilon`; warns where infinite.
+        """The least epsilon of the measured curve, with a warning where it is infinite.
 
         Parameters
         ----------
