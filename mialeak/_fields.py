@@ -15,6 +15,7 @@ import numpy.typing as npt
 from mialeak._arrays import invalid
 
 __all__ = [
+    "MARKERS",
     "as_markers",
     "as_numbers",
     "is_number",
@@ -32,6 +33,28 @@ _SUPPRESSED = re.compile(
     r"(?:[<\u2264]\s*=?|fewer than|less than)\s*\d+|\d+\s*(?:[-\u2013]|to)\s*\d+|[cdsx*:\u2013-]+"
     r"|\([cdsx]\)|\[[a-z]{1,2}\]|\.+|n\.?/?[ap]\.?",
     re.I,
+)
+#: What marks a missing value in files, in small letters.
+MARKERS = frozenset(
+    {
+        "",
+        "?",
+        "*",
+        ".",
+        "..",
+        "./.",
+        ".|.",
+        "-",
+        "--",
+        "na",
+        "n/a",
+        "#n/a",
+        "nan",
+        "<na>",
+        "null",
+        "nat",
+        "(null)",
+    }
 )
 
 

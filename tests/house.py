@@ -52,11 +52,11 @@ ROWS = [
     {"scores", "games", "means", "tables", "exact", "mechanisms", "laws", "plotting"},
     {"covariance", "discrete", "auditing", "guarantees"},
     {"populations", "special", "tradeoff", "_config"},
+    {"_checks"},
     {"_numerics", "_report"},
     {"_files"},
-    {"_blocks", "_lines", "_markers", "_moments", "_results", "_samples"},
-    {"_counts", "_formats", "_moment_units", "_labels", "_score_labels"},
-    {"_arrays", "_columns", "_fields", "_version", "_words", "datasets"},
+    {"_blocks", "_cells", "_labels", "_results"},
+    {"_arrays", "_columns", "_fields", "_version", "datasets"},
     {"_kernels"},
 ]
 HEIGHT = {room: -row for row, rooms in enumerate(ROWS) for room in rooms}

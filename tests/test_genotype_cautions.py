@@ -18,12 +18,12 @@ from mialeak import (
     mean_tradeoff,
     samples_for_leakage,
 )
-from mialeak._counts import hardy_weinberg_ratio
+from mialeak._checks.genotypes import hardy_weinberg_ratio
+from mialeak._checks.relatives import are_too_near
 from mialeak.cli import main
 from mialeak.datasets import load_genotypes
 from mialeak.estimators import mean_influence
 from mialeak.laws import Chain, Genotype
-from mialeak.means._genotype_cautions import are_too_near
 
 DATA = load_genotypes()
 

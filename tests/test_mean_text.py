@@ -7,8 +7,8 @@ import pandas as pd
 import pytest
 
 from mialeak import mean_leakage
+from mialeak._checks import text
 from mialeak.cli import main
-from mialeak.means import _text_cautions
 
 RNG = np.random.default_rng(41)
 ROWS = 400
@@ -47,10 +47,10 @@ def test_very_many_numbers_in_another_notation_are_refused(monkeypatch):
     commas = [f"{number}".replace(".", ",") for number in HOURS]
     frame = pd.DataFrame({"hours": commas, "age": AGE})
     size = len(set(commas))
-    monkeypatch.setattr(_text_cautions, "_NO_CATEGORIES", size + 1)
+    monkeypatch.setattr(text, "_NO_CATEGORIES", size + 1)
     (caution,) = mean_leakage(frame).cautions
     assert "are taken for names of categories" in caution
-    monkeypatch.setattr(_text_cautions, "_NO_CATEGORIES", size)
+    monkeypatch.setattr(text, "_NO_CATEGORIES", size)
     with pytest.raises(ValueError, match=rf"column 'hours' holds '.*', and each of its {size} val"):
         mean_leakage(frame)
     named = mean_leakage(frame, categories=["hours"])

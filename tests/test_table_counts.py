@@ -8,9 +8,10 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from mialeak._cells import codes_of, count_cells, keep_rows_of_levels
+from mialeak._checks import rows as row_checks
 from mialeak._columns import each_factor
-from mialeak.tables import _row_cautions, table_leakage
-from mialeak.tables._cells import codes_of, count_cells, keep_rows_of_levels
+from mialeak.tables import table_leakage
 
 CATEGORIES = {
     "age": [30, 30, 41, 41, 52, 52, 60, 60],
@@ -462,7 +463,7 @@ def test_cells_that_are_surely_uneven_have_a_large_chi_square():
         factors = dict(each_factor(columns, None))
         cells = count_cells(map(codes_of, factors.values()), rows)
         for name, factor in factors.items():
-            if _row_cautions._are_uneven(cells, factor):
+            if row_checks._are_uneven(cells, factor):
                 met += 1
                 others = [column for key, column in columns.items() if key != name]
                 times = np.unique(others, axis=1, return_counts=True)[1]

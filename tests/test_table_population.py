@@ -366,7 +366,7 @@ def test_a_sample_is_judged_by_the_exact_law_of_its_empty_cells():
     """The bound of "every cell is shown" lies above the frequency of it, by enumeration."""
     from itertools import combinations
 
-    from mialeak._samples import log_chance_of_all_cells
+    from mialeak._checks.samples import log_chance_of_all_cells
 
     cells = [0, 0, 0, 1, 1, 2, 2, 3]
     for n in range(4, 8):

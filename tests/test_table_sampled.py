@@ -15,11 +15,11 @@ from scipy import stats
 from test_table_population import COLUMNS, REGISTER, ROWS, SAMPLE, at, cells_of, people_and_sample
 
 from mialeak import Register, atom_leakage, max_leakage
+from mialeak._checks.tables import pairs_of_both
 from mialeak.cli import main
 from mialeak.datasets import load_adult
 from mialeak.populations import Panel
 from mialeak.tables import estimate_max_leakage, table_leakage
-from mialeak.tables._cautions import pairs_of_both
 
 
 def test_strata_leak_what_enumerating_all_samples_of_them_says():

@@ -14,9 +14,10 @@ import pyarrow as pa
 import pytest
 from hypothesis import given, strategies as st
 
+from mialeak import _cells
+from mialeak._cells import count_cells
 from mialeak.datasets import load_adult
-from mialeak.tables import _cells, table_leakage
-from mialeak.tables._cells import count_cells
+from mialeak.tables import table_leakage
 
 QUASI_IDENTIFIERS = ["age", "education", "marital_status", "race", "sex"]
 

@@ -27,9 +27,8 @@ from typing import Any, NoReturn
 from mialeak._arrays import invalid
 from mialeak._blocks import progress_bar
 from mialeak._columns import Factor, FactorBuilder, choose_columns
-from mialeak._fields import is_number
+from mialeak._fields import MARKERS, is_number
 from mialeak._files.opening import TableFile
-from mialeak._markers import MARKERS
 
 __all__ = ["HEADER_ADVICE", "check_index", "csv_blocks", "read_csv"]
 

@@ -11,11 +11,12 @@ kept in Parquet.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
 
+from mialeak._arrays import invalid
 from mialeak._columns import (
     Factor,
     choose_columns,
@@ -23,7 +24,7 @@ from mialeak._columns import (
     factor_from_values,
     without_markers,
 )
-from mialeak._fields import as_markers
+from mialeak._fields import MARKERS, as_markers
 from mialeak._files.arrays import array_columns, load_arrays
 from mialeak._files.arrow import (
     arrow_batches,
@@ -37,7 +38,6 @@ from mialeak._files.genotypes import read_genetics
 from mialeak._files.opening import TableFile, table_file
 from mialeak._files.plink_text import Frequencies
 from mialeak._files.statistical import read_statistical
-from mialeak._markers import check_markers
 
 __all__ = ["LargeTable", "read_blocks", "read_table"]
 
@@ -219,7 +219,7 @@ def _without_markers(
         names = table.column_names
         columns = {name: factor_from_arrow(table[name], name) for name in names}
     if must_occur:
-        check_markers(columns, markers)
+        _check_markers(columns, markers)
     return {name: without_markers(each, markers, name) for name, each in columns.items()}
 
 
@@ -251,3 +251,22 @@ def read_blocks(path: str | Path, entries: int) -> Iterator[tuple[Any, Any]]:
                 yield None, array
     else:
         raise ValueError(f"{path} must end in .npy, .npz or .parquet, which states its format")
+
+
+def _check_markers(factors: Mapping[Any, Factor], markers: Sequence[str]) -> None:
+    """Refuse markers of which none is a value, and one of a column that has no such value.
+
+    Usual ones, "NA" and numbers below 0, may be passed for tables that have no missing value.
+    """
+    met = {
+        marker
+        for marker in markers
+        for name, factor in factors.items()
+        if without_markers(factor, [marker], name).n_missing > factor.n_missing
+    }
+    of_columns = [x for x in markers if x not in met and x.partition("=")[0] in factors]
+    others = [x for x in markers if x.lower() not in MARKERS and not x.startswith("-")]
+    if of_columns or (others and not met):
+        which = (of_columns or others)[0]
+        rule = "be values of the columns that are read, or of one of them as 'column=value'"
+        invalid("missing", rule, value=which, remedy="Leave it out if no value is missing")

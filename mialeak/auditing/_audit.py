@@ -11,17 +11,17 @@ import numpy as np
 from scipy.special import ndtri
 
 from mialeak._arrays import FloatArray, as_choice, as_flag, as_probability
-from mialeak._numerics.order import Order, smallest_bound
-from mialeak._numerics.rank_tests import GAUSSIAN, Curves, Pairs, indistinguishable
-from mialeak._report.document import Document
-from mialeak._report.report import Panel, Report
-from mialeak._results import Direction, Kind, as_confidence
-from mialeak._score_labels import (
+from mialeak._checks.scores import (
     cautions_of_quantities,
     name_of,
     refuse_indices,
     refuse_names,
 )
+from mialeak._numerics.order import Order, smallest_bound
+from mialeak._numerics.rank_tests import GAUSSIAN, Curves, Pairs, indistinguishable
+from mialeak._report.document import Document
+from mialeak._report.report import Panel, Report
+from mialeak._results import Direction, Kind, as_confidence
 from mialeak.auditing._calibrated import Shift, calibrated_bound, rank_sum_bound
 from mialeak.auditing._checks import (
     Verdict,

@@ -12,11 +12,11 @@ from scipy.special import betaincc, expit
 
 from mialeak._arrays import FloatArray, as_count, as_flag, as_float, as_floats, invalid, require
 from mialeak._blocks import as_rng
+from mialeak._checks.scores import cautions_of_fits, name_of, refuse_names
 from mialeak._numerics.order import IntArray, Order
 from mialeak._report.document import Document
 from mialeak._report.report import Panel, Report, bound_panel
 from mialeak._results import Kind, as_confidence
-from mialeak._score_labels import cautions_of_fits, name_of, refuse_names
 from mialeak.auditing._checks import (
     Verdict,
     as_claim,

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._columns import Factor
-from mialeak._labels import is_copies_name, names_of
-from mialeak._score_labels import (
+from mialeak._checks.names import is_copies_name
+from mialeak._checks.scores import (
     are_members,
     is_count,
     is_hyperparameter,
@@ -22,6 +21,8 @@ from mialeak._score_labels import (
     refuse_pairs,
     refuse_several_rows,
 )
+from mialeak._columns import Factor
+from mialeak._labels import names_of
 from mialeak.cli._audits import numbers
 
 if TYPE_CHECKING:

@@ -124,7 +124,7 @@ def _are_flags(file: _File, name: str) -> bool:
 
 def _of_one_file(file: _File, options: argparse.Namespace) -> tuple[FloatArray, FloatArray]:
     """Scores and flags, two columns of a file."""
-    from mialeak._score_labels import cautions_of_fits, names_ratio
+    from mialeak._checks.scores import cautions_of_fits, names_ratio
     from mialeak.cli._score_columns import are_of_models, beside, refuse_rows
 
     path, table, names, _ = file
@@ -144,7 +144,7 @@ def _of_flags(
     files: Sequence[_File], chosen: Sequence[str], options: argparse.Namespace
 ) -> tuple[FloatArray, FloatArray]:
     """Scores and flags, the columns of a file each."""
-    from mialeak._score_labels import cautions_of_fits
+    from mialeak._checks.scores import cautions_of_fits
 
     words = [_word(file, name) for file, name in zip(files, chosen, strict=True)]
     (first, second), (score, member) = files, chosen
@@ -158,7 +158,7 @@ def _of_runs(
     files: Sequence[_File], chosen: Sequence[str], options: argparse.Namespace
 ) -> tuple[FloatArray, FloatArray]:
     """Scores of separate runs, a file for each world."""
-    from mialeak._score_labels import (
+    from mialeak._checks.scores import (
         are_turned,
         cautions_of_quantities,
         refuse_quantities,
@@ -186,7 +186,7 @@ def _of_runs(
 
 def _refuse_names(score: str, member: str, scores: FloatArray, options: argparse.Namespace) -> None:
     """Refuse names of scores and flags that contradict their use."""
-    from mialeak._score_labels import are_turned, refuse_flag_name, refuse_score_name
+    from mialeak._checks.scores import are_turned, refuse_flag_name, refuse_score_name
 
     if not (options.allow_reversed or are_turned(score, scores)):
         refuse_score_name(score, "scores", higher_is_member=not options.lower_is_member)
@@ -197,7 +197,7 @@ def _refuse_one_model(
     files: Sequence[_File], chosen: Sequence[str], worlds: Sequence[Sequence[Beside]]
 ) -> None:
     """Refuse training rows beside test rows, by names of files, folders or parts of the data."""
-    from mialeak._score_labels import refuse_world_names
+    from mialeak._checks.scores import refuse_world_names
     from mialeak.cli._score_columns import constant_words
 
     folders = [Path(file.path).parent.name for file in files]
@@ -224,7 +224,7 @@ def _column_name(file: _File, name: str) -> str | None:
 
 def _scores_in(path: str, column: Any, name: str, argument: str) -> FloatArray:
     """The scores of a column, which counts no rows."""
-    from mialeak._score_labels import refuse_row_numbers
+    from mialeak._checks.scores import refuse_row_numbers
 
     scores = numbers(path, column)
     refuse_row_numbers(name, argument, scores)

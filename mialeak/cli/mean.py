@@ -318,7 +318,7 @@ def _with_heeded(wanted: list[Any] | None, options: argparse.Namespace) -> Any:
     """
     if wanted is None:
         return None
-    from mialeak._labels import is_number_of_examples, is_person_name, is_weight
+    from mialeak._checks.names import is_number_of_examples, is_person_name, is_weight
 
     file = Path(options.file)
     small = file.is_file() and file.stat().st_size <= _SMALL

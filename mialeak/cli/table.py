@@ -423,13 +423,13 @@ def _with_heeded(wanted: list[str] | None, options: argparse.Namespace) -> Any:
     """
     if wanted is None:
         return None
-    from mialeak._labels import (
+    from mialeak._checks.names import (
         NAMES_OF_PERIODS,
         is_count_name,
         is_household_name,
         is_person_name,
+        word_of,
     )
-    from mialeak._words import word_of
 
     file = Path(options.file)
     small = file.is_file() and file.stat().st_size <= _SMALL

@@ -17,9 +17,9 @@ from mialeak._arrays import (
     require,
     unsupported,
 )
+from mialeak._checks.samples import COPIED, common_copies
 from mialeak._labels import require_same_rows
 from mialeak._numerics.distances import kernel_blocks
-from mialeak._samples import COPIED, common_copies
 from mialeak.estimators._centring import Centring
 from mialeak.estimators._influence import ALONE, InfluenceFunctions
 from mialeak.estimators._rows import (

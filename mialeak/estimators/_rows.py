@@ -18,8 +18,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, as_floats, invalid
+from mialeak._checks.samples import common_copies
 from mialeak._numerics.whitening import Outside
-from mialeak._samples import common_copies
 from mialeak.estimators._cells import sentence_on_cells
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from scipy.special import betainc
 
 from mialeak._arrays import FloatArray, invalid, require
-from mialeak._counts import (
+from mialeak._checks.genotypes import (
     require_counts,
     require_genotype,
     require_likely_counts,

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from mialeak._arrays import FloatArray, as_flag, as_float, as_scores, invalid
+from mialeak._checks.scores import are_turned, name_of, refuse_score_name
 from mialeak._numerics.order import Order, smallest_bound
 from mialeak._numerics.rank_tests import Curves, Pairs
 from mialeak._results import Kind, Result, as_confidence
-from mialeak._score_labels import are_turned, name_of, refuse_score_name
 from mialeak.guarantees._guarantees import positive
 
 __all__ = ["SecurityBound", "overfitting_security_bound"]

@@ -17,7 +17,7 @@ from mialeak._arrays import (
     invalid,
     require,
 )
-from mialeak._counts import (
+from mialeak._checks.genotypes import (
     Releases,
     bit_probabilities,
     count_tolerance,

@@ -13,7 +13,7 @@ from mialeak._arrays import (
     as_count,
     invalid,
 )
-from mialeak._counts import (
+from mialeak._checks.genotypes import (
     MOST_ROWS,
     Releases,
     bit_probabilities,

@@ -12,14 +12,14 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import invalid, listed, unsupported
+from mialeak._checks.markers import lone_markers
+from mialeak._checks.persons import cautions_of_shared_persons
 from mialeak._columns import Factor, each_factor
 from mialeak._labels import require_same_rows
-from mialeak._markers import lone_markers
 from mialeak._report.document import Document, Notes, Section, Table
 from mialeak._report.report import Panel, Report
 from mialeak._report.text import at_least, number, percent, printable
 from mialeak._results import Kind
-from mialeak.means._person_cautions import cautions_of_shared_persons
 from mialeak.means._report import MeanReport
 
 __all__ = ["GroupedMeanReport", "report_by_group"]

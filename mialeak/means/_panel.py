@@ -12,16 +12,15 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, invalid, listed, unsupported
+from mialeak._checks.matrices import are_genotypes, common_rows, share_of_twins
+from mialeak._checks.names import columns_that
+from mialeak._checks.relatives import are_too_near, same_rows
 from mialeak._files.genotypes import GenotypeTable
 from mialeak._files.plink_text import Frequencies, Site, bare_chromosome, identifier, same_alleles
-from mialeak._labels import columns_that
-from mialeak.means._frequency_checks import other_population_cautions
-from mialeak.means._genotype_cautions import are_too_near, same_rows
-from mialeak.means._matrix_cautions import are_genotypes, common_rows, share_of_twins
+from mialeak.means._panel_checks import other_population_cautions, other_spread_cautions
 from mialeak.means._reading import Gaps, as_table, release_of
 from mialeak.means._release import Column, Release
 from mialeak.means._rows import basis_of, copies_of
-from mialeak.means._spread_cautions import other_spread_cautions
 from mialeak.means._tradeoff import leakage_score
 
 __all__ = ["ReferencePanel", "is_panel", "reference_panel"]

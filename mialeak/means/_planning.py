@@ -17,8 +17,8 @@ from mialeak._arrays import (
     invalid,
     require,
 )
+from mialeak._checks.moments import require_genotype_moments
 from mialeak._labels import require_same_columns
-from mialeak._moments import require_genotype_moments
 from mialeak._numerics.distances import (
     as_mean,
     as_points,

@@ -10,11 +10,13 @@ import numpy as np
 from scipy import special
 
 from mialeak._arrays import FloatArray, as_count, invalid, listed
+from mialeak._checks.relatives import excess_correlation
 from mialeak._files.plink_text import Frequencies
 from mialeak._numerics.distances import kernel_blocks
 from mialeak._report.document import Document, Notes, Section, Table
 from mialeak._report.text import number, percent, printable, significant
-from mialeak.means._frequency_checks import (
+from mialeak.means._panel import ReferencePanel, is_panel, reference_panel
+from mialeak.means._panel_checks import (
     BASES,
     close_sites,
     possible_copies,
@@ -23,8 +25,6 @@ from mialeak.means._frequency_checks import (
     require_whole_alleles,
     shared_people_cautions,
 )
-from mialeak.means._genotype_cautions import excess_correlation
-from mialeak.means._panel import ReferencePanel, is_panel, reference_panel
 from mialeak.means._reading import Gaps, as_table
 from mialeak.means._release import Release
 from mialeak.means._report import MeanReport

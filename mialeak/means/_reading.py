@@ -11,11 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import Numbers, as_floats, first_index, invalid, listed
-from mialeak._columns import Factor, each_factor
-from mialeak._fields import as_numbers
-from mialeak._files.tables import read_table
-from mialeak.means._cautions import cautions_of, refuse_sites
-from mialeak.means._person_cautions import (
+from mialeak._checks.groups import cautions_of_genes, cautions_of_named_groups
+from mialeak._checks.means import cautions_of, refuse_sites
+from mialeak._checks.persons import (
     cautions_of_cells,
     names_of_rows,
     person_cautions,
@@ -23,9 +21,11 @@ from mialeak.means._person_cautions import (
     weight_cautions,
     weight_notes,
 )
+from mialeak._checks.text import refuse_foreign_numbers
+from mialeak._columns import Factor, each_factor
+from mialeak._fields import as_numbers
+from mialeak._files.tables import read_table
 from mialeak.means._release import Column, Release
-from mialeak.means._row_cautions import cautions_of_genes, cautions_of_named_groups
-from mialeak.means._text_cautions import refuse_foreign_numbers
 
 __all__ = ["Gaps", "as_table", "release_of"]
 

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import invalid, listed
-from mialeak._samples import LEVEL, shares_differ
+from mialeak._checks.samples import LEVEL, shares_differ
 from mialeak.means._release import Release
 
 __all__ = ["InRegister", "in_register"]

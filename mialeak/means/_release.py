@@ -13,14 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import MAX_COUNT, FloatArray, Numbers, invalid
+from mialeak._checks.matrices import are_genotypes, cautions_of_matrix, repeat_cautions
+from mialeak._checks.names import VARIANT, is_person_name
+from mialeak._checks.relatives import Kin, kin_of
 from mialeak._columns import Factor
 from mialeak._fields import reads_as_number
-from mialeak._labels import VARIANT, is_person_name
 from mialeak._numerics.distances import kernel_blocks
 from mialeak._numerics.leave_one_out import ALONE, downdated
 from mialeak._numerics.whitening import Outside
-from mialeak.means._genotype_cautions import Kin, kin_of
-from mialeak.means._matrix_cautions import are_genotypes, cautions_of_matrix, repeat_cautions
 from mialeak.means._rows import (
     basis_of,
     calibrated_shrinkage,

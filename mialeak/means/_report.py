@@ -10,11 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mialeak._arrays import FloatArray, as_count, as_share, listed
+from mialeak._checks.means import noise_cautions, size_cautions
+from mialeak._checks.relatives import lone_alleles
 from mialeak._report.document import Document
 from mialeak._report.report import Panel, Report
 from mialeak._results import Kind
-from mialeak.means._cautions import noise_cautions, size_cautions
-from mialeak.means._genotype_cautions import lone_alleles
 from mialeak.means._panel import ReferencePanel
 from mialeak.means._register import InRegister
 from mialeak.means._release import Release

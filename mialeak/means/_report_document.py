@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mialeak._arrays import listed
+from mialeak._checks.relatives import relatives
 from mialeak._report.document import Document, Notes, Pairs, Section, Table
 from mialeak._report.report import Panel, entitle
 from mialeak._report.text import at_least, number, percent, printable, significant
-from mialeak.means._genotype_cautions import relatives
 from mialeak.means._sites import is_of_genotypes
 from mialeak.means._yardsticks import yardsticks_section
 from mialeak.tradeoff import GaussianTradeOff

@@ -10,8 +10,8 @@ import numpy.typing as npt
 from scipy import linalg, special
 
 from mialeak._arrays import FloatArray
+from mialeak._checks.matrices import are_genotypes
 from mialeak._numerics.leave_one_out import downdated
-from mialeak.means._matrix_cautions import are_genotypes
 
 if TYPE_CHECKING:
     from mialeak.means._release import Release

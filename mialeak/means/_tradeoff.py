@@ -18,9 +18,9 @@ from mialeak._arrays import (
     invalid,
     unsupported,
 )
-from mialeak._counts import sampled_rows
+from mialeak._checks.genotypes import sampled_rows
+from mialeak._checks.moments import require_genotype_moments
 from mialeak._labels import require_same_columns
-from mialeak._moments import require_genotype_moments
 from mialeak._numerics.distances import (
     as_mean,
     as_points,

@@ -10,12 +10,16 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import listed
-from mialeak._columns import Factor, each_factor, numeric_levels
-from mialeak._fields import is_number
-from mialeak._labels import NAMES_OF_PERIODS, is_count_name, is_person_name, is_weight
-from mialeak._lines import cautions_of_blank_rows, cautions_of_lines, number_of_blank_rows
-from mialeak._markers import cautions_of_spellings, cautions_of_thousands, marker_cautions
-from mialeak._samples import (
+from mialeak._checks.lines import cautions_of_blank_rows, cautions_of_lines, number_of_blank_rows
+from mialeak._checks.markers import marker_cautions
+from mialeak._checks.names import (
+    NAMES_OF_PERIODS,
+    is_count_name,
+    is_person_name,
+    is_weight,
+    word_of,
+)
+from mialeak._checks.samples import (
     LEVEL,
     groups_of_rows,
     log_chance_of_all_cells,
@@ -25,7 +29,9 @@ from mialeak._samples import (
     repeated_piece,
     shares_differ,
 )
-from mialeak._words import word_of
+from mialeak._checks.spellings import cautions_of_spellings, cautions_of_thousands
+from mialeak._columns import Factor, each_factor, numeric_levels
+from mialeak._fields import is_number
 from mialeak.releases._analysis import joined
 from mialeak.releases._outputs import Output
 from mialeak.releases._people import People, between

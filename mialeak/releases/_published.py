@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from mialeak._arrays import invalid
+from mialeak._checks.names import WORDS_OF_TOTALS
 from mialeak._columns import each_factor
 from mialeak._fields import is_number
-from mialeak._labels import WORDS_OF_TOTALS
 from mialeak._report.text import printable
 from mialeak.mechanisms import CellMechanism
 from mialeak.releases._outputs import Output, mean_output, table_output

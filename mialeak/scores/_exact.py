@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, as_count, as_floats, invalid
-from mialeak._counts import (
+from mialeak._checks.genotypes import (
     MOST_ROWS,
     as_column_probabilities,
     count_tolerance,

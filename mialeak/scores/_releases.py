@@ -22,7 +22,7 @@ from mialeak._arrays import (
     within,
 )
 from mialeak._blocks import block_rows
-from mialeak._counts import refuse_answers
+from mialeak._checks.genotypes import refuse_answers
 from mialeak._kernels import checks, scores as kernels
 
 __all__ = [

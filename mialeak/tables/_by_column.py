@@ -10,13 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from mialeak._cells import codes_of, count_cells, summed
 from mialeak._columns import Factor
 from mialeak._report.document import Notes, Section, Table
 from mialeak._report.text import number, printable
 from mialeak._results import Kind, Result
 from mialeak.discrete import max_leakage
 from mialeak.populations import Register
-from mialeak.tables._cells import codes_of, count_cells, summed
 from mialeak.tables._estimate import estimate_max_leakage
 
 if TYPE_CHECKING:

@@ -11,11 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import MAX_COUNT, FloatArray, as_count, as_counts, as_gamma, as_share, invalid
-from mialeak._labels import WORDS_OF_TOTALS
+from mialeak._checks.names import WORDS_OF_TOTALS, word_of
 from mialeak._numerics.clopper_pearson import probability_range
 from mialeak._numerics.rows_needed import rows_bracket, rows_needed
 from mialeak._results import Estimate, Kind, Result, as_confidence
-from mialeak._words import word_of
 from mialeak.tables._interval import completed_leakage, interval_end, leakage_interval
 from mialeak.tables._sampling import ENDLESS, Sampling, as_sampling, complete, leakage_at
 

@@ -10,10 +10,20 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import as_choice, as_count
-from mialeak._columns import Factor
-from mialeak._lines import cautions_of_blank_rows, cautions_of_code_lists
-from mialeak._results import as_confidence
-from mialeak.tables._cautions import (
+from mialeak._cells import Cells, codes_of, count_cells
+from mialeak._checks.crosstabs import cautions_of_index
+from mialeak._checks.lines import cautions_of_blank_rows, cautions_of_code_lists
+from mialeak._checks.rows import cautions_of_omitted_counts, cautions_of_rows, copies_later
+from mialeak._checks.structure import (
+    cautions_of_alike,
+    cautions_of_counts,
+    cautions_of_dependence,
+    cautions_of_melted,
+    cautions_of_repeats,
+    cautions_of_shares,
+    cautions_of_stacked,
+)
+from mialeak._checks.tables import (
     cautions_of,
     cautions_of_dropped,
     cautions_of_measures,
@@ -22,9 +32,9 @@ from mialeak.tables._cautions import (
     cautions_of_persons,
     cautions_of_uncounted_persons,
 )
-from mialeak.tables._cells import Cells, codes_of, count_cells
-from mialeak.tables._copies import copies_later
-from mialeak.tables._crosstabs import cautions_of_index
+from mialeak._checks.totals import cautions_of_sums
+from mialeak._columns import Factor
+from mialeak._results import as_confidence
 from mialeak.tables._estimate import estimate_max_leakage
 from mialeak.tables._margin_report import margin_report
 from mialeak.tables._margins import MarginReport
@@ -40,7 +50,6 @@ from mialeak.tables._register import (
     totals_of,
 )
 from mialeak.tables._report import LaterCautions, TableReport
-from mialeak.tables._row_cautions import cautions_of_omitted_counts, cautions_of_rows
 from mialeak.tables._rows import (
     all_columns,
     as_asked,
@@ -54,16 +63,6 @@ from mialeak.tables._rows import (
 )
 from mialeak.tables._secrets import check_secret, secret_report
 from mialeak.tables._sources import Source, as_table, beginning, repeated_cells
-from mialeak.tables._structure import (
-    cautions_of_alike,
-    cautions_of_counts,
-    cautions_of_dependence,
-    cautions_of_melted,
-    cautions_of_repeats,
-    cautions_of_shares,
-    cautions_of_stacked,
-)
-from mialeak.tables._totals import cautions_of_sums
 
 __all__ = ["table_leakage"]
 

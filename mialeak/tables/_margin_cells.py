@@ -16,10 +16,10 @@ from mialeak._arrays import (
     invalid,
     unsupported,
 )
+from mialeak._cells import Cells, count_cells
 from mialeak._numerics.clopper_pearson import probability_range
 from mialeak._numerics.junction_trees import separators_of
 from mialeak.special import binom_logpmf
-from mialeak.tables._cells import Cells, count_cells
 from mialeak.tables._lognormal_ratio import fitted_shares, leakage_beside
 from mialeak.tables._sampling import leakage_at
 

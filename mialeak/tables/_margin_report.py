@@ -10,11 +10,11 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
+from mialeak._cells import Cells
 from mialeak._columns import Factor
 from mialeak._report.document import Document, Notes, Pairs, Section, Table
 from mialeak._report.text import number, percent, printable
 from mialeak._results import Kind
-from mialeak.tables._cells import Cells
 from mialeak.tables._document import counted
 from mialeak.tables._estimate import estimate_max_leakage
 from mialeak.tables._margin_cells import SMALL, Codes, Ends, MarginCells, margin_cells

@@ -9,10 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, as_count, as_share
+from mialeak._cells import of_rows
 from mialeak._columns import Factor
 from mialeak._numerics.rows_needed import rows_needed
 from mialeak._results import Bounds, Kind, Result
-from mialeak.tables._cells import of_rows
 from mialeak.tables._margin_cells import SMALL, MarginCells
 
 __all__ = ["Margin", "MarginAccount", "MarginLeakage", "MarginReport", "RowInMargins"]

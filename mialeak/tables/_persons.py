@@ -19,6 +19,7 @@ import numpy.typing as npt
 from scipy.special import gammaln
 
 from mialeak._arrays import FloatArray, as_count, invalid, unsupported
+from mialeak._checks.tables import cautions_of_unknown
 from mialeak._columns import each_factor, near
 from mialeak._labels import names_of
 from mialeak._numerics.clopper_pearson import probability_range
@@ -26,7 +27,6 @@ from mialeak._report.document import Document, Notes, Pairs, Section, Table
 from mialeak._report.text import accuracy, number, printable
 from mialeak._results import Bounds, Kind, Result
 from mialeak.special import binom_sf
-from mialeak.tables._cautions import cautions_of_unknown
 
 __all__ = [
     "PersonAtRisk",

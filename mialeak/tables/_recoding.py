@@ -18,9 +18,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import MAX_COUNT, as_count, as_float, invalid, listed
+from mialeak._checks.spellings import cautions_of_thousands
 from mialeak._columns import Factor, near
 from mialeak._files.states import write_whole
-from mialeak._markers import cautions_of_thousands
 
 __all__ = ["Recoding", "as_recoding", "cautions_of_recoding", "recode_factor", "recoded"]
 

@@ -11,12 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, invalid, unsupported
+from mialeak._cells import count_cells, summed
 from mialeak._columns import Factor
 from mialeak._fields import reads_as_number
 from mialeak._results import Estimate
 from mialeak.discrete import atom_leakage, max_leakage
 from mialeak.populations import Register
-from mialeak.tables._cells import count_cells, summed
 from mialeak.tables._estimate import estimate_atom_leakage, estimate_max_leakage
 from mialeak.tables._recoding import Recoding, recode_factor
 from mialeak.tables._report import TableReport

@@ -10,19 +10,22 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, as_share, invalid, listed, unsupported
-from mialeak._columns import Factor, each_factor, factor_if_plain, near
-from mialeak._labels import is_count_name, names_of
-from mialeak.discrete import atom_leakage, max_leakage
-from mialeak.populations import Panel, Register
-from mialeak.tables._cautions import (
+from mialeak._cells import Cells, codes_of, count_cells, summed
+from mialeak._checks.counts import as_words, count_column, rows_of_total
+from mialeak._checks.crosstabs import check_index
+from mialeak._checks.names import is_count_name
+from mialeak._checks.rows import cautions_of_omitted_counts
+from mialeak._checks.tables import (
     cautions_of_panel,
     cautions_of_periods,
     cautions_of_sample,
     cautions_of_strata,
 )
-from mialeak.tables._cells import Cells, codes_of, count_cells, summed
-from mialeak.tables._counts import as_words, count_column, rows_of_total
-from mialeak.tables._crosstabs import check_index
+from mialeak._checks.totals import cautions_of_sums
+from mialeak._columns import Factor, each_factor, factor_if_plain, near
+from mialeak._labels import names_of
+from mialeak.discrete import atom_leakage, max_leakage
+from mialeak.populations import Panel, Register
 from mialeak.tables._recoding import Recoding, recoded
 from mialeak.tables._register_cautions import (
     cautions_of_drawn_groups,
@@ -38,10 +41,8 @@ from mialeak.tables._register_report import (
     PopulationReport,
     StratumInPopulation,
 )
-from mialeak.tables._row_cautions import cautions_of_omitted_counts
 from mialeak.tables._rows import counts_of_rows, with_omitted
 from mialeak.tables._sources import Source, repeated_cells
-from mialeak.tables._totals import cautions_of_sums
 
 __all__ = [
     "check_population",

@@ -11,12 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import listed
+from mialeak._cells import all_differ, codes_of, count_cells
+from mialeak._checks.counts import numbers_of
+from mialeak._checks.names import is_body_weight, is_count_name, is_person_name, is_weight
+from mialeak._checks.samples import LEVEL, shares_differ
+from mialeak._checks.tables import cautions_of_panel
 from mialeak._columns import Factor, factor_if_plain
-from mialeak._labels import is_body_weight, is_count_name, is_person_name, is_weight, names_of
-from mialeak._samples import LEVEL, shares_differ
-from mialeak.tables._cautions import cautions_of_panel
-from mialeak.tables._cells import all_differ, codes_of, count_cells
-from mialeak.tables._counts import numbers_of
+from mialeak._labels import names_of
 from mialeak.tables._sources import Source, beginning, repeated_cells
 
 __all__ = [

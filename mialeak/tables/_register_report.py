@@ -10,13 +10,13 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, as_count
+from mialeak._cells import of_rows
 from mialeak._columns import Factor
 from mialeak._report.document import Document, Notes, Pairs, Section, Table
 from mialeak._report.text import accuracy, number, percent, printable
 from mialeak._results import Kind, Result
 from mialeak.populations import Panel, Register
 from mialeak.tables._by_column import section_of_columns
-from mialeak.tables._cells import of_rows
 from mialeak.tables._document import compared, counted
 from mialeak.tables._secrets import section_of_secret
 

@@ -12,13 +12,13 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, as_count, unsupported
+from mialeak._cells import of_rows
 from mialeak._columns import Factor
 from mialeak._report.document import Document
 from mialeak._report.report import Panel, Report
 from mialeak._results import Bounds, Estimate, Kind
 from mialeak.discrete import min_samples
 from mialeak.tables._by_column import ColumnEffect, column_effects, is_shown
-from mialeak.tables._cells import of_rows
 from mialeak.tables._document import CellSize, RowAtRisk, SampleSize, assumed, counted, document
 from mialeak.tables._estimate import (
     TESTED_RATIO,

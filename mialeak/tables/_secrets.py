@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, invalid
+from mialeak._cells import codes_of, count_cells, of_rows, summed
 from mialeak._columns import Factor, near
 from mialeak._report.document import Notes, Pairs, Section, Table
 from mialeak._report.text import percent, printable
 from mialeak._results import Kind, Result
-from mialeak.tables._cells import codes_of, count_cells, of_rows, summed
 from mialeak.tables._protected_secrets import ProtectedSecret, protected_secret
 
 if TYPE_CHECKING:

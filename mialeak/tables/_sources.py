@@ -19,6 +19,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import invalid
+from mialeak._cells import codes_of, count_cells, summed
 from mialeak._columns import (
     Factor,
     each_factor,
@@ -27,7 +28,6 @@ from mialeak._columns import (
 )
 from mialeak._fields import as_markers
 from mialeak._files.tables import LargeTable, read_table
-from mialeak.tables._cells import codes_of, count_cells, summed
 
 __all__ = ["Source", "as_table", "beginning", "repeated_cells"]
 

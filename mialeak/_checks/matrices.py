@@ -9,11 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, Numbers
+from mialeak._checks.relatives import Kin, same_persons
+from mialeak._checks.samples import common_copies, repeated_piece
+from mialeak._checks.scaled import cautions_of_centred, cautions_of_scaled
 from mialeak._numerics.distances import kernel_blocks
-from mialeak._samples import common_copies, repeated_piece
-from mialeak.means._centred_cautions import cautions_of_centred
-from mialeak.means._genotype_cautions import Kin, same_persons
-from mialeak.means._scaled_cautions import cautions_of_scaled
 
 __all__ = [
     "are_genotypes",

@@ -9,10 +9,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mialeak._checks.counts import numbers_of
+from mialeak._checks.names import columns_that, is_called, words_of
 from mialeak._columns import Factor
-from mialeak._labels import columns_that
-from mialeak._words import is_called, words_of
-from mialeak.tables._counts import numbers_of
 
 __all__ = ["cautions_of_grossed", "cautions_of_units"]
 

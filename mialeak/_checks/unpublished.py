@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import MAX_COUNT, as_count, invalid, listed
+from mialeak._checks.markers import MARKING_NUMBERS
 from mialeak._fields import is_number, is_suppressed, suppressed_range
-from mialeak._markers import MARKING_NUMBERS
 
 __all__ = [
     "BEFORE_SUPPRESSION",

@@ -1,29 +1,22 @@
-"""Values that usually mark a missing one, such as "?", "NA" or -9; values that are spelt twice."""
+"""Values that usually mark a missing one, such as "?", "NA" or -9."""
 
 from __future__ import annotations
 
-import re
-import unicodedata
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import invalid, listed
-from mialeak._columns import Factor, numeric_levels, without_markers
-from mialeak._fields import as_numbers, is_number
-from mialeak._formats import cautions_of_formats
+from mialeak._arrays import listed
+from mialeak._columns import Factor, numeric_levels
+from mialeak._fields import MARKERS, as_numbers, is_number
 
 __all__ = [
-    "MARKERS",
     "MARKING_NUMBERS",
     "cautions_of_gaps",
     "cautions_of_one_row",
-    "cautions_of_spellings",
-    "cautions_of_thousands",
-    "check_markers",
     "lone_markers",
     "marker_cautions",
     "rows_of_column",
@@ -34,29 +27,6 @@ IntArray = npt.NDArray[np.int64]
 #: Fewest columns whose marks one row holds, which is then no person, and share of all that are met
 #: in one row alone: marks of different rows are those of persons.
 _LEAST_OF_ROW, _SHARE_OF_ROW = 5, 0.5
-
-#: What marks a missing value in files, in small letters.
-MARKERS = frozenset(
-    {
-        "",
-        "?",
-        "*",
-        ".",
-        "..",
-        "./.",
-        ".|.",
-        "-",
-        "--",
-        "na",
-        "n/a",
-        "#n/a",
-        "nan",
-        "<na>",
-        "null",
-        "nat",
-        "(null)",
-    }
-)
 
 #: Numbers that mark a missing value: below all others, none of which is negative, ...
 _BELOW = frozenset(
@@ -101,25 +71,8 @@ _NINES, _FEWEST_SPIKE = tuple(10.0**length - 1.0 for length in range(3, 11)), 10
 _FEWEST_MEASURES, _DEVIATIONS, _FAR_DEVIATIONS, _DOSE = 20, 4.0, 6.0, 2.0
 #: The largest share of -1 that marks a missing value beside 0 and 1: more are a third value.
 _RARE = 0.05
-#: A number with a point between thousands, how many of them at least, and digits of smaller ones.
-_THOUSANDS, _FEWEST_POINTS, _DIGITS = re.compile(r"[1-9]\d{0,2}\.\d{3}"), 20, 3
-#: A whole number, of which zeros before and after it are a matter of spelling.
-_WHOLE = re.compile(r"0*(\d+)(\.0*)?")
 #: Whole numbers without a gap, at least and at most, among which one that lacks is remarkable.
 _FEWEST_NUMBERS, _MOST_NUMBERS = 10, 1000
-#: Values of a column up to which their spelling is compared.
-_MOST_VALUES = 10_000
-#: What may be written as a space between letters.
-_SEPARATOR = re.compile(r"(?<=[^\W\d])[-_](?=[^\W\d])")
-#: A value with the mark of a footnote behind it.
-_FOOTNOTE = re.compile(r"(.*?\w)\s*(?:[\u00b9\u00b2\u00b3\u2070-\u2079]+|\s\(?\d\))")
-#: Cyrillic and Greek letters that look like Latin ones, which stand for them.
-_ALIKE = str.maketrans(
-    "\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0425"
-    "\u0430\u0435\u043e\u0440\u0441\u0443\u0445"
-    "\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7\u03bf",
-    "ABEKMHOPCTXaeopcyxABEZHIKMNOPTYXo",
-)
 
 
 def marker_cautions(factors: dict[Any, Factor], weights: IntArray | None = None) -> list[str]:
@@ -170,107 +123,6 @@ def cautions_of_gaps(factors: Mapping[Any, Factor]) -> list[str]:
                 f"column of the mark, as in missing=['sex={value}']."
             )
     return cautions
-
-
-def cautions_of_thousands(factors: Mapping[Any, Factor]) -> list[str]:
-    """A caution for columns of numbers that seem to have a point between thousands: 1.986, 650.
-
-    All numbers with a point have three decimals, the last zeros among them, and others have none.
-    """
-    met = {name: word for name, factor in factors.items() if (word := _with_thousands(factor))}
-    if not met:
-        return []
-    word = next(iter(met.values()))
-    return [
-        f"Numbers like {word!r} in column {listed(met)} are read as decimals, beside numbers "
-        "without a point. If the point stands between thousands, write them without it: "
-        f"{word.replace('.', '')}."
-    ]
-
-
-def _with_thousands(factor: Factor) -> str:
-    """The first number that seems to have a point between thousands; "" if none has."""
-    levels = factor.levels
-    if isinstance(levels, range) or (isinstance(levels, np.ndarray) and levels.dtype.kind != "O"):
-        return ""
-    words = [factor.value(code) for code in np.flatnonzero(factor.rows_of_level).tolist()]
-    if not all(isinstance(word, str) and (not word or is_number(word)) for word in words):
-        return ""
-    pointed = [word for word in words if "." in word]
-    whole = [word for word in words if word.strip("0") and "." not in word]
-    if len(pointed) < _FEWEST_POINTS or not whole or not all(map(_THOUSANDS.fullmatch, pointed)):
-        return ""
-    is_padded = any(word.endswith("0") for word in pointed)
-    return pointed[0] if is_padded and max(map(len, whole)) <= _DIGITS else ""
-
-
-def cautions_of_spellings(factors: dict[Any, Factor]) -> list[str]:
-    """A caution for columns in which two values are spellings of one; the values are not shown."""
-    met = {name: each for name, factor in factors.items() if (each := _spelt_twice(factor))}
-    others = cautions_of_formats({k: each for k, each in factors.items() if k not in met})
-    if not met:
-        return others
-    name, rows = next(iter(met.items()))
-    return [
-        "Values that are the first letter of another, or differ in capitals, spaces, hyphens, a "
-        "last dot, leading zeros, a mark of a footnote or the script of a letter alone are counted "
-        "apart, in "
-        f"column {listed(met)} (rows {listed(rows)} for {name!r}). If they mean the same, write "
-        "them in the same way.",
-        *others,
-    ]
-
-
-def _spelt_twice(factor: Factor) -> tuple[int, ...]:
-    """The first two rows whose values are spellings of one; none if there are no such."""
-    levels = factor.levels
-    if isinstance(levels, range):
-        return ()
-    if isinstance(levels, np.ndarray) and levels.dtype.kind in "iufbmM":
-        return ()
-    codes = np.flatnonzero(factor.rows_of_level)
-    if len(codes) > _MOST_VALUES:
-        return ()
-    met: dict[str, int] = {}
-    values = {code: factor.value(code) for code in codes.tolist()}
-    bare = {value.strip() for value in values.values() if isinstance(value, str)}
-    for code, value in values.items():
-        if not isinstance(value, str):
-            continue
-        if not value.isascii():
-            value = "".join(each for each in value if unicodedata.category(each) != "Cf")
-            value = value.translate(_ALIKE)
-        note = _FOOTNOTE.fullmatch(value.strip())
-        value = note[1] if note and note[1] in bare else value
-        word = _SEPARATOR.sub(" ", unicodedata.normalize("NFKC", value)).casefold()
-        word = " ".join(word.split())
-        word = word.removesuffix(".") if any(map(str.isalpha, word)) else word
-        number = _WHOLE.fullmatch(word)
-        other = met.setdefault(number[1] if number else word, code)
-        if other != code:
-            return _first_rows(factor, other, code)
-    return _first_rows(factor, *_abbreviated(values))
-
-
-def _first_rows(factor: Factor, *codes: int) -> tuple[int, ...]:
-    return tuple(sorted(int(np.argmax(factor.codes == each)) for each in codes))
-
-
-def _abbreviated(values: Mapping[int, Any]) -> tuple[int, ...]:
-    """The codes of a letter and of the word for which it stands, as M for Male; none if none does.
-
-    Each of two letters at least begins exactly one of the words, and another each.
-    """
-    words = {code: value.strip().casefold() for code, value in values.items()
-             if isinstance(value, str) and value.strip().isalpha()}  # fmt: skip
-    letters = {code: word for code, word in words.items() if len(word) == 1}
-    if len(letters) < 2 or len(letters) == len(words):
-        return ()
-    begun = [
-        [code for code, word in words.items() if len(word) > 1 and word[0] == letter]
-        for letter in letters.values()
-    ]
-    return (next(iter(letters)), begun[0][0]) if all(len(each) == 1 for each in begun) else ()
 
 
 def cautions_of_one_row(
@@ -466,22 +318,3 @@ def _zeros(
     if numbers[1] < min(apart, _APART * (numbers[-1] - numbers[1])):
         return []
     return [0.0] if mean > (_DEVIATIONS if zeros >= _OFTEN else _FAR_DEVIATIONS) * std else []
-
-
-def check_markers(factors: Mapping[Any, Factor], markers: Sequence[str]) -> None:
-    """Refuse markers of which none is a value, and one of a column that has no such value.
-
-    Usual ones, "NA" and numbers below 0, may be passed for tables that have no missing value.
-    """
-    met = {
-        marker
-        for marker in markers
-        for name, factor in factors.items()
-        if without_markers(factor, [marker], name).n_missing > factor.n_missing
-    }
-    of_columns = [x for x in markers if x not in met and x.partition("=")[0] in factors]
-    others = [x for x in markers if x.lower() not in MARKERS and not x.startswith("-")]
-    if of_columns or (others and not met):
-        which = (of_columns or others)[0]
-        rule = "be values of the columns that are read, or of one of them as 'column=value'"
-        invalid("missing", rule, value=which, remedy="Leave it out if no value is missing")

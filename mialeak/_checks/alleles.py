@@ -11,15 +11,18 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, listed
+from mialeak._checks.markers import MARKING_NUMBERS, cautions_of_one_row, rows_of_column
+from mialeak._checks.names import VARIANT, columns_that
 from mialeak._columns import Factor
 from mialeak._fields import is_number
-from mialeak._labels import VARIANT, columns_that
-from mialeak._markers import MARKING_NUMBERS, cautions_of_one_row, rows_of_column
 
 __all__ = [
     "allele_cautions",
     "allele_number_cautions",
     "are_in_proportion",
+    "are_percentages",
+    "are_populations",
+    "are_shares",
     "cautions_of_loci",
     "cautions_of_named_pairs",
     "code_cautions",
@@ -70,6 +73,13 @@ _FEWEST_MIXED, _MOST_MIXED, _FEWEST_TWOS, _FEWEST_KNOWN = 0.7, 1.1, 5.0, 5
 _UNKNOWN = 0.3
 #: The same of other codes among counts of an allele, in columns named as sites.
 _MISSING = 0.3
+#: Names of columns of frequencies in tables that hold nothing else: of populations and alleles.
+_POPULATIONS = re.compile(
+    r"p|q|a[12]|ref|alt|allele[_. ]?\d*|afr|amr|eas|eur|sas|nfe|fin|asj|mid|oth|all|global|"
+    r"ceu|tsi|gbr|ibs|chb|chs|cdx|jpt|khv|yri|lwk|gwd|msl|esn|asw|acb|mxl|pur|clm|pel|gih|pjl|"
+    r"beb|stu|itu|pop(ulation)?[_. ]?\w{0,3}|cases?|controls?|cohort",
+    re.IGNORECASE,
+)
 
 
 def allele_number_cautions(held: Mapping[Any, tuple[FloatArray, IntArray]]) -> list[str]:
@@ -333,3 +343,25 @@ def _unlike(a: tuple[Any, float], b: tuple[Any, float], rows: int) -> float:
         return np.inf
     p = min(max((a[1] + b[1]) / 2, 0.5 / rows), 1 - 0.5 / rows)
     return (a[1] - b[1]) ** 2 / (2 * p * (1 - p) / rows)
+
+
+def are_populations(names: Sequence[Any]) -> bool:
+    """Whether columns are called as populations or alleles, as pixels and probabilities are not."""
+    return all(_POPULATIONS.fullmatch(str(name).strip()) for name in names)
+
+
+def are_shares(levels: FloatArray) -> bool:
+    """Whether numbers lie between 0 and 1 and do not span it, as scaled ones do."""
+    known = levels[np.isfinite(levels)]
+    if known.size < 3 or known.min() < 0.0 or known.max() > 1.0:
+        return False
+    scaled = known.min() == 0.0 and known.max() == 1.0
+    return not scaled and bool((known % 1.0 != 0.0).any())
+
+
+def are_percentages(levels: FloatArray) -> bool:
+    """Whether numbers lie between 0 and 100, with fractions, as per cent do."""
+    known = levels[np.isfinite(levels)]
+    if known.size < 3 or known.min() < 0.0 or not 2.0 < known.max() <= 100.0:
+        return False
+    return bool((known % 1.0 != 0.0).any())

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy.special import fdtrc, ndtri
 
 from mialeak._arrays import FloatArray, invalid
-from mialeak._words import is_called, words_of
+from mialeak._checks.names import is_called, words_of
 
 __all__ = [
     "are_members",

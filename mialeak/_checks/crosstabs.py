@@ -9,24 +9,19 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import invalid, listed
-from mialeak._columns import Factor, factor_if_plain, numeric_levels
-from mialeak._fields import is_number
-from mialeak._labels import (
-    WORDS_OF_SEXES,
-    WORDS_OF_TOTALS,
-    is_person_name,
-    names_of,
-)
-from mialeak._words import word_of
-from mialeak.tables._cells import all_differ, codes_of, count_cells
-from mialeak.tables._counts import (
+from mialeak._cells import all_differ, codes_of, count_cells
+from mialeak._checks.counts import (
     NEARLY_ALL,
     count_column,
     holds_counts,
     numbers_of,
     refuse_counted,
 )
-from mialeak.tables._unpublished import whole_count
+from mialeak._checks.names import WORDS_OF_SEXES, WORDS_OF_TOTALS, is_person_name, word_of
+from mialeak._checks.unpublished import whole_count
+from mialeak._columns import Factor, factor_if_plain, numeric_levels
+from mialeak._fields import is_number
+from mialeak._labels import names_of
 
 __all__ = ["cautions_of_index", "check_index", "check_rows_are_persons", "may_be_crosstab"]
 

@@ -9,9 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import listed
-from mialeak._columns import Factor, each_factor, numeric_levels
-from mialeak._fields import is_number
-from mialeak._labels import (
+from mialeak._cells import all_differ, codes_of, summed
+from mialeak._checks.lines import cautions_of_lines
+from mialeak._checks.markers import cautions_of_gaps, lone_markers, marker_cautions
+from mialeak._checks.names import (
     NAMES_OF_ALLELES,
     NAMES_OF_MEASURES,
     NAMES_OF_PERIODS,
@@ -21,16 +22,11 @@ from mialeak._labels import (
     is_household_name,
     is_person_name,
     is_weight,
-    names_of,
+    word_of,
+    words_of,
 )
-from mialeak._lines import cautions_of_lines
-from mialeak._markers import (
-    cautions_of_gaps,
-    cautions_of_spellings,
-    lone_markers,
-    marker_cautions,
-)
-from mialeak._samples import (
+from mialeak._checks.rows import counts_of_cells
+from mialeak._checks.samples import (
     DATE,
     LEVEL,
     differ_together,
@@ -40,10 +36,11 @@ from mialeak._samples import (
     numbers_within,
     shares_differ,
 )
-from mialeak._words import word_of, words_of
-from mialeak.tables._cells import all_differ, codes_of, summed
-from mialeak.tables._row_cautions import counts_of_cells
-from mialeak.tables._structure import common_divisor
+from mialeak._checks.spellings import cautions_of_spellings
+from mialeak._checks.structure import common_divisor
+from mialeak._columns import Factor, each_factor, numeric_levels
+from mialeak._fields import is_number
+from mialeak._labels import names_of
 
 __all__ = [
     "cautions_of",

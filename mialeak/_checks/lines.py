@@ -10,10 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import listed
+from mialeak._checks.names import WORDS_OF_TOTALS, columns_that
 from mialeak._columns import Factor
-from mialeak._fields import is_number
-from mialeak._labels import WORDS_OF_TOTALS, columns_that
-from mialeak._markers import MARKERS
+from mialeak._fields import MARKERS, is_number
 
 __all__ = [
     "cautions_of_blank_rows",

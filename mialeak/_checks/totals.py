@@ -10,10 +10,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import invalid, listed
+from mialeak._cells import codes_of, count_cells, summed
+from mialeak._checks.classes import cautions_of_classes
 from mialeak._columns import Factor
 from mialeak._fields import is_number
-from mialeak.tables._cells import codes_of, count_cells, summed
-from mialeak.tables._classes import cautions_of_classes
 
 __all__ = ["cautions_of_sums", "without_empties"]
 

@@ -11,11 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import MAX_COUNT, invalid, listed
-from mialeak._columns import Factor, numeric_levels
-from mialeak._fields import is_number
-from mialeak._labels import WORDS_OF_TOTALS, is_count_name
-from mialeak.tables._cells import codes_of, count_cells
-from mialeak.tables._unpublished import (
+from mialeak._cells import codes_of, count_cells
+from mialeak._checks.names import WORDS_OF_TOTALS, is_count_name
+from mialeak._checks.unpublished import (
     BEFORE_SUPPRESSION,
     cautions_of_codes,
     codes_in,
@@ -27,6 +25,8 @@ from mialeak.tables._unpublished import (
     remedy_of_empty,
     whole_count,
 )
+from mialeak._columns import Factor, numeric_levels
+from mialeak._fields import is_number
 
 __all__ = [
     "NEARLY_ALL",

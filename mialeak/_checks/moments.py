@@ -7,14 +7,14 @@ from typing import Any
 import numpy as np
 
 from mialeak._arrays import FloatArray, as_floats, every, invalid, within
-from mialeak._counts import (
+from mialeak._checks.genotypes import (
     MISSING,
     require_likely_counts,
     warn_of_chromosomes,
     warn_of_rarer_alleles,
 )
+from mialeak._checks.moment_units import LEAST_COLUMNS, require_likely_units
 from mialeak._kernels import checks
-from mialeak._moment_units import LEAST_COLUMNS, require_likely_units
 
 __all__ = ["require_genotype_moments"]
 

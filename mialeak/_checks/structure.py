@@ -15,12 +15,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import listed
+from mialeak._cells import codes_of, count_cells, summed
+from mialeak._checks.counts import numbers_of
+from mialeak._checks.names import NAMES_OF_PERIODS, NAMES_OF_VARIABLES, columns_that, word_of
+from mialeak._checks.samples import DATE
 from mialeak._columns import Factor
-from mialeak._labels import NAMES_OF_PERIODS, NAMES_OF_VARIABLES, columns_that
-from mialeak._samples import DATE
-from mialeak._words import word_of
-from mialeak.tables._cells import codes_of, count_cells, summed
-from mialeak.tables._counts import numbers_of
 
 __all__ = [
     "MOST_COLUMNS",

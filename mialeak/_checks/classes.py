@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mialeak._cells import codes_of, count_cells, summed
 from mialeak._columns import Factor
-from mialeak.tables._cells import codes_of, count_cells, summed
 
 __all__ = ["cautions_of_classes"]
 

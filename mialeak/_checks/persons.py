@@ -12,9 +12,7 @@ import numpy.typing as npt
 from scipy import special
 
 from mialeak._arrays import FloatArray, listed
-from mialeak._columns import Factor, factor_from_values, factor_if_plain, numeric_levels
-from mialeak._fields import as_numbers
-from mialeak._labels import (
+from mialeak._checks.names import (
     NAMES_OF_PERIODS,
     columns_that,
     is_body_weight,
@@ -23,10 +21,12 @@ from mialeak._labels import (
     is_number_of_examples,
     is_person_name,
     is_weight,
-    names_of,
+    word_of,
 )
-from mialeak._samples import LEVEL, are_days, groups_of_rows, number_persons
-from mialeak._words import word_of
+from mialeak._checks.samples import LEVEL, are_days, groups_of_rows, number_persons
+from mialeak._columns import Factor, factor_from_values, factor_if_plain, numeric_levels
+from mialeak._fields import as_numbers
+from mialeak._labels import names_of
 
 __all__ = [
     "cautions_of_cells",

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mialeak._checks.names import is_household_name
 from mialeak._columns import Factor, numeric_levels
 from mialeak._fields import is_number
-from mialeak._labels import is_household_name
 
 __all__ = [
     "COPIED",

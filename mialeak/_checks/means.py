@@ -14,32 +14,26 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, invalid, listed
-from mialeak._columns import Factor, numeric_levels
-from mialeak._fields import as_numbers, is_number
-from mialeak._formats import turned_pair
-from mialeak._labels import VARIANT, columns_that
-from mialeak._lines import cautions_of_names
-from mialeak._markers import (
-    MARKERS,
-    cautions_of_spellings,
-    cautions_of_thousands,
-    marker_cautions,
-    rows_of_column,
-)
-from mialeak._words import words_of
-from mialeak.means._allele_cautions import (
+from mialeak._checks.alleles import (
     allele_cautions,
     allele_number_cautions,
     are_in_proportion,
+    are_percentages,
+    are_populations,
+    are_shares,
     cautions_of_loci,
     cautions_of_named_pairs,
     code_cautions,
 )
-from mialeak.means._frequency_checks import are_percentages, are_populations, are_shares
-from mialeak.means._relatives import relatives_cautions
-from mialeak.means._row_cautions import row_cautions
-from mialeak.means._text_cautions import names_persons, text_cautions
-from mialeak.means._text_numbers import text_number_cautions
+from mialeak._checks.groups import row_cautions
+from mialeak._checks.lines import cautions_of_names
+from mialeak._checks.markers import marker_cautions, rows_of_column
+from mialeak._checks.names import VARIANT, columns_that, words_of
+from mialeak._checks.relatives import relatives_cautions
+from mialeak._checks.spellings import cautions_of_spellings, cautions_of_thousands, turned_pair
+from mialeak._checks.text import names_persons, text_cautions, text_number_cautions
+from mialeak._columns import Factor, numeric_levels
+from mialeak._fields import MARKERS, as_numbers, is_number
 
 __all__ = ["cautions_of", "noise_cautions", "refuse_sites", "size_cautions"]
 

@@ -1,0 +1,222 @@
+"""Values, dates and genotypes that a column writes in two ways, as where files were joined."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections import defaultdict
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from mialeak._arrays import listed
+from mialeak._columns import Factor
+from mialeak._fields import is_number
+
+__all__ = ["cautions_of_spellings", "cautions_of_thousands", "turned_pair"]
+
+#: A number with a point between thousands, how many of them at least, and digits of smaller ones.
+_THOUSANDS, _FEWEST_POINTS, _DIGITS = re.compile(r"[1-9]\d{0,2}\.\d{3}"), 20, 3
+#: A whole number, of which zeros before and after it are a matter of spelling.
+_WHOLE = re.compile(r"0*(\d+)(\.0*)?")
+#: Values of a column up to which their spelling is compared.
+_MOST_VALUES = 10_000
+#: What may be written as a space between letters.
+_SEPARATOR = re.compile(r"(?<=[^\W\d])[-_](?=[^\W\d])")
+#: A value with the mark of a footnote behind it.
+_FOOTNOTE = re.compile(r"(.*?\w)\s*(?:[\u00b9\u00b2\u00b3\u2070-\u2079]+|\s\(?\d\))")
+#: Cyrillic and Greek letters that look like Latin ones, which stand for them.
+_ALIKE = str.maketrans(
+    "\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0425"
+    "\u0430\u0435\u043e\u0440\u0441\u0443\u0445"
+    "\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7\u03bf",
+    "ABEKMHOPCTXaeopcyxABEZHIKMNOPTYXo",
+)
+#: A whole number with a word behind it.
+_WITH_WORD = re.compile(r"(\d+)\s+([^\W\d_]{2,12})\.?")
+#: Months and days, with the year first or last.
+_YEAR_FIRST = re.compile(r"(19|20)\d\d([-/.])(0?[1-9]|1[0-2])(\2[0-3]?\d)?")
+_YEAR_LAST = re.compile(r"([0-3]?\d([-/.]))?[0-3]?\d[-/.](19|20)\d\d")
+#: An allele: a letter, bases, or a name with a digit as e3, *17 or A*02:01.
+_ALLELE = r"(?:[A-Z]|[ACGT]{1,12}|(?=[^\d/]*\d)[A-Za-z]{0,5}\d{0,2}\*?\d[\w:]{0,11})"
+#: The two alleles of a person, whose order is not known.
+_GENOTYPE = re.compile(rf"({_ALLELE})/({_ALLELE})")
+#: What stands for a missing genotype.
+_NO_GENOTYPE = frozenset(["./.", "-/-", "0/0", "na", "nan", "?", "."])
+#: Values of each way at least, and values of a column up to which they are looked at.
+_FEWEST, _MOST = 3, 10_000
+
+
+def cautions_of_thousands(factors: Mapping[Any, Factor]) -> list[str]:
+    """A caution for columns of numbers that seem to have a point between thousands: 1.986, 650.
+
+    All numbers with a point have three decimals, the last zeros among them, and others have none.
+    """
+    met = {name: word for name, factor in factors.items() if (word := _with_thousands(factor))}
+    if not met:
+        return []
+    word = next(iter(met.values()))
+    return [
+        f"Numbers like {word!r} in column {listed(met)} are read as decimals, beside numbers "
+        "without a point. If the point stands between thousands, write them without it: "
+        f"{word.replace('.', '')}."
+    ]
+
+
+def _with_thousands(factor: Factor) -> str:
+    """The first number that seems to have a point between thousands; "" if none has."""
+    levels = factor.levels
+    if isinstance(levels, range) or (isinstance(levels, np.ndarray) and levels.dtype.kind != "O"):
+        return ""
+    words = [factor.value(code) for code in np.flatnonzero(factor.rows_of_level).tolist()]
+    if not all(isinstance(word, str) and (not word or is_number(word)) for word in words):
+        return ""
+    pointed = [word for word in words if "." in word]
+    whole = [word for word in words if word.strip("0") and "." not in word]
+    if len(pointed) < _FEWEST_POINTS or not whole or not all(map(_THOUSANDS.fullmatch, pointed)):
+        return ""
+    is_padded = any(word.endswith("0") for word in pointed)
+    return pointed[0] if is_padded and max(map(len, whole)) <= _DIGITS else ""
+
+
+def cautions_of_spellings(factors: dict[Any, Factor]) -> list[str]:
+    """A caution for columns in which two values are spellings of one; the values are not shown."""
+    met = {name: each for name, factor in factors.items() if (each := _spelt_twice(factor))}
+    others = _cautions_of_formats({k: each for k, each in factors.items() if k not in met})
+    if not met:
+        return others
+    name, rows = next(iter(met.items()))
+    return [
+        "Values that are the first letter of another, or differ in capitals, spaces, hyphens, a "
+        "last dot, leading zeros, a mark of a footnote or the script of a letter alone are counted "
+        "apart, in "
+        f"column {listed(met)} (rows {listed(rows)} for {name!r}). If they mean the same, write "
+        "them in the same way.",
+        *others,
+    ]
+
+
+def _spelt_twice(factor: Factor) -> tuple[int, ...]:
+    """The first two rows whose values are spellings of one; none if there are no such."""
+    levels = factor.levels
+    if isinstance(levels, range):
+        return ()
+    if isinstance(levels, np.ndarray) and levels.dtype.kind in "iufbmM":
+        return ()
+    codes = np.flatnonzero(factor.rows_of_level)
+    if len(codes) > _MOST_VALUES:
+        return ()
+    met: dict[str, int] = {}
+    values = {code: factor.value(code) for code in codes.tolist()}
+    bare = {value.strip() for value in values.values() if isinstance(value, str)}
+    for code, value in values.items():
+        if not isinstance(value, str):
+            continue
+        if not value.isascii():
+            value = "".join(each for each in value if unicodedata.category(each) != "Cf")
+            value = value.translate(_ALIKE)
+        note = _FOOTNOTE.fullmatch(value.strip())
+        value = note[1] if note and note[1] in bare else value
+        word = _SEPARATOR.sub(" ", unicodedata.normalize("NFKC", value)).casefold()
+        word = " ".join(word.split())
+        word = word.removesuffix(".") if any(map(str.isalpha, word)) else word
+        number = _WHOLE.fullmatch(word)
+        other = met.setdefault(number[1] if number else word, code)
+        if other != code:
+            return _first_rows(factor, other, code)
+    return _first_rows(factor, *_abbreviated(values))
+
+
+def _first_rows(factor: Factor, *codes: int) -> tuple[int, ...]:
+    return tuple(sorted(int(np.argmax(factor.codes == each)) for each in codes))
+
+
+def _abbreviated(values: Mapping[int, Any]) -> tuple[int, ...]:
+    """The codes of a letter and of the word for which it stands, as M for Male; none if none does.
+
+    Each of two letters at least begins exactly one of the words, and another each.
+    """
+    words = {code: value.strip().casefold() for code, value in values.items()
+             if isinstance(value, str) and value.strip().isalpha()}  # fmt: skip
+    letters = {code: word for code, word in words.items() if len(word) == 1}
+    if len(letters) < 2 or len(letters) == len(words):
+        return ()
+    begun = [
+        [code for code, word in words.items() if len(word) > 1 and word[0] == letter]
+        for letter in letters.values()
+    ]
+    return (next(iter(letters)), begun[0][0]) if all(len(each) == 1 for each in begun) else ()
+
+
+def _cautions_of_formats(factors: Mapping[Any, Factor]) -> list[str]:
+    """A caution for columns that write the same numbers, or dates, in two ways."""
+    turned = {name: pair for name, each in factors.items() if (pair := _turned_genotype(each))}
+    cautions = []
+    if turned:
+        one, other = next(iter(turned.values()))
+        cautions.append(
+            f"{one!r} and {other!r} are counted apart, in column {listed(turned)}. If they are the "
+            "two alleles of a person in any order, write them in one order."
+        )
+    met = [name for name, factor in factors.items() if _is_written_twice(factor)]
+    if not met:
+        return cautions
+    return [
+        *cautions,
+        "Numbers with and without a word behind them, or dates with the year first and last, are "
+        f"counted apart, in column {listed(met)}. If they mean the same, write them in the same "
+        "way.",
+    ]
+
+
+def _is_written_twice(factor: Factor) -> bool:
+    levels = factor.levels
+    if isinstance(levels, range) or (isinstance(levels, np.ndarray) and levels.dtype.kind != "O"):
+        return False
+    codes = np.flatnonzero(factor.rows_of_level)
+    if not 2 * _FEWEST <= codes.size <= _MOST:
+        return False
+    values = {factor.value(code) for code in codes.tolist()}
+    words = {value.strip() for value in values if isinstance(value, str)}
+    dates = [sum(map(bool, map(way.fullmatch, words))) for way in (_YEAR_FIRST, _YEAR_LAST)]
+    if min(dates) >= _FEWEST and sum(dates) == len(words):
+        return True
+    alike: defaultdict[str, int] = defaultdict(int)
+    for part in filter(None, map(_WITH_WORD.fullmatch, words)):
+        alike[part[2].casefold()] += part[1] in words
+    return max(alike.values(), default=0) >= _FEWEST
+
+
+def turned_pair(word: str) -> str:
+    """The same two alleles in the other order; the word itself if it has not two."""
+    parts = re.split(r"([/|: ])", word)
+    return "".join(reversed(parts)) if len(parts) == 3 else word[::-1]
+
+
+def _turned_genotype(factor: Factor) -> tuple[str, str] | None:
+    """Two values that are one genotype with its alleles in both orders; None if there are none.
+
+    All values are genotypes, and one at least of two equal alleles.
+    """
+    levels = factor.levels
+    if isinstance(levels, range) or (isinstance(levels, np.ndarray) and levels.dtype.kind != "O"):
+        return None
+    codes = np.flatnonzero(factor.rows_of_level)
+    if not 3 <= codes.size <= _MOST:
+        return None
+    values = [factor.value(code) for code in codes.tolist()]
+    words = [value.strip() for value in values if isinstance(value, str)]
+    genotypes = [word for word in words if word and word.lower() not in _NO_GENOTYPE]
+    parts = [part for part in map(_GENOTYPE.fullmatch, genotypes) if part]
+    if len(parts) < max(len(genotypes), 3) or all(part[1] != part[2] for part in parts):
+        return None
+    if all(part[1].isdecimal() for part in parts):  # days and months, or results of games
+        return None
+    met = set(genotypes)
+    pairs = (
+        (part[0], f"{part[2]}/{part[1]}")
+        for part in parts
+        if part[1] != part[2] and f"{part[2]}/{part[1]}" in met
+    )
+    return next(pairs, None)
