@@ -108,7 +108,7 @@ _TIMES = 100.0
 #: Proportional columns are one: their distances differ by less.
 _EQUAL = 1e-9
 #: Rows of other values than the first by which the step of a column is found; errors of divisors of
-#: values of 64 and of 32 bits, as shares of the largest value; and a step in these errors, at least.
+#: values of 64 and of 32 bits, as shares of the largest value; and the least step in such errors.
 _ROWS, _ERROR, _SINGLE, _STEP = 64, 1e-10, 3e-5, 10.0
 
 
