@@ -12,7 +12,7 @@ GENOTYPES = load_genotypes().counts.astype(float)
 RARER = np.where(GENOTYPES.mean(axis=0) > 1.0, 2.0 - GENOTYPES, GENOTYPES)
 
 
-@pytest.mark.parametrize("most", [0.4, 0.6, 1.0])
+@pytest.mark.parametrize("most", [0.4, 0.6, 0.8])
 def test_no_genotypes_show_the_unit_of_the_reference(most):
     """At linked sites right references are as far from twice the mean as halves are for others."""
     rows = RARER[:, RARER.mean(axis=0) < most]
@@ -20,7 +20,7 @@ def test_no_genotypes_show_the_unit_of_the_reference(most):
     scores = [scalar_product_score(release, target, mean) for target in rows]
     np.testing.assert_allclose(scores, (rows - mean) @ release, rtol=0, atol=1e-10)
     times = rows.sum(axis=1) / mean.sum()
-    assert np.count_nonzero(np.abs(times - 2.0) < 0.3) > 20
+    assert np.count_nonzero(np.abs(times - 2.0) < 0.3) > 50
 
 
 def test_a_reference_in_another_unit_is_a_reference_elsewhere():
