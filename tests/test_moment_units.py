@@ -129,3 +129,13 @@ def test_a_mean_of_1_in_the_first_column_makes_no_warning_of_numpy():
     assert "the square root of it" in said(
         np.array([2.0, 0.0, 1.0]), mean, np.sqrt(mean * (1 - mean / 2))
     )
+
+
+def test_people_of_one_population_have_more_of_the_rarer_alleles_than_the_mean():
+    """Sites are linked, and counts of the rarer alleles beside their frequencies are right."""
+    everyone = load_genotypes().counts.astype(float)
+    rarer = np.where(everyone.mean(axis=0) > 1.0, 2.0 - everyone, everyone)
+    mean, cov = rarer.mean(axis=0), np.cov(rarer.T)
+    for first in range(0, 2500, 50):
+        for given in (mean * (1.0 - mean / 2.0), cov):
+            assert said(rarer[first : first + 50], mean, given, 1000) == ""

@@ -102,7 +102,7 @@ def rarer_allele_cautions(frequency: FloatArray, release: Release) -> list[str]:
 
     One target shows for no site which allele is meant, but for all of them together.
     """
-    surplus = surplus_of_rarer_alleles(np.asarray(release.numbers, np.float64), frequency)
+    surplus = surplus_of_rarer_alleles(release.numbers, frequency)
     if surplus is None:
         return []
     copies, expected = surplus
