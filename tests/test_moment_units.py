@@ -112,6 +112,7 @@ def test_unusual_targets_of_right_moments_have_no_warning():
     mean, var = moments(LAB)
     rng = np.random.default_rng(31)
     heavy = rng.standard_t(2.5, (N, 30)) * STD
+    assert said(np.zeros(30), mean, np.full(30, 0.1)) == ""
     designed = [mean + 3 * STD, mean + 20 * STD, np.zeros(30), mean + 4 * STD * LAB[0] / mean]
     assert [said(each, mean, var) for each in designed] == [""] * 4
     assert {said(each, *moments(heavy)) for each in heavy} == {""}
@@ -120,6 +121,17 @@ def test_unusual_targets_of_right_moments_have_no_warning():
     counts = rng.poisson(3.0, (N, 12)).astype(float)
     assert {said(each, *moments(counts)) for each in counts} == {""}
     assert said(counts, *moments(counts)) == ""
+
+
+def test_targets_of_another_population_are_warned_of_but_not_refused():
+    """They may be as far as if variances were divided by n: 8 standard deviations of 64 rows."""
+    mean, var = moments(LAB)
+    rng = np.random.default_rng(32)
+    others = mean + 8 * STD * rng.normal(size=(30, 30))
+    with pytest.warns(UserWarning, match="if target is of another population, cov may be right"):
+        curves = mean_tradeoff(others, mean, var, 64)
+    exact = ((others - mean) ** 2 / var).sum(axis=1) / 64
+    np.testing.assert_allclose(np.asarray(curves.mu) ** 2, exact, rtol=1e-9)
 
 
 def test_a_mean_of_1_in_the_first_column_makes_no_warning_of_numpy():
