@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,6 +22,7 @@ from mialeak._arrays import (
     within,
 )
 from mialeak._kernels import checks
+from mialeak._warnings import warn
 
 __all__ = [
     "COUNTS_RULE",
@@ -317,16 +317,15 @@ def _expected_loss(p: FloatArray, most: int) -> float:
     return float(most * draws - (most - 1) * 2.0 * np.log(2.0) * (p @ (1.0 - p)))
 
 
-def warn_of_chromosomes(mean: FloatArray, n: int, *, stacklevel: int = 6) -> None:
+def warn_of_chromosomes(mean: FloatArray, n: int) -> None:
     """Warn where `mean` is that of n/2 genotypes, as if n counted their chromosomes.
 
     Not an error: the release of twice the persons may be planned.
     """
     if _is_mean_of_half(mean, n):
-        warnings.warn(
+        warn(
             f"n = {n:,} is twice the {n // 2:,} persons whose genotypes have this mean. n counts "
             f"persons, not chromosomes: for the release of these persons pass n={n // 2}.",
-            stacklevel=stacklevel,
         )
 
 
@@ -350,18 +349,15 @@ def surplus_of_rarer_alleles(
     return (copies, expected) if far else None
 
 
-def warn_of_rarer_alleles(
-    targets: FloatArray, p: FloatArray, variance: float, *, stacklevel: int = 6
-) -> None:
+def warn_of_rarer_alleles(targets: FloatArray, p: FloatArray, variance: float) -> None:
     """Warn of frequencies of rarer alleles beside targets that count the alternate ones."""
     surplus = surplus_of_rarer_alleles(targets, p, variance)
     if surplus is not None:
-        warnings.warn(
+        warn(
             f"no frequency of these {p.size:,} sites exceeds 1/2, and targets have "
             f"{surplus[0]:,.0f} copies of the alleles that they count where {surplus[1]:,.0f} are "
             "expected. If the frequencies are those of the rarer allele (MAF), the leakage is too "
             "high: pass those of the allele that targets count (ALT)",
-            stacklevel=stacklevel,
         )
 
 
