@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, invalid, listed
-from mialeak._checks.genotypes import surplus_of_rarer_alleles, swapped_alleles
+from mialeak._checks.frequencies import surplus_of_rarer_alleles, swapped_alleles
 from mialeak._checks.matrices import are_genotypes
 from mialeak._checks.relatives import are_too_near
 from mialeak.means._release import Release
