@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
 
 from mialeak._arrays import FloatArray, as_floats, every, invalid, within
+from mialeak._warnings import warn
 
 __all__ = ["LEAST_COLUMNS", "require_likely_units"]
 
@@ -80,10 +80,9 @@ def require_likely_units(target: Any, mean: FloatArray, cov: Any, n: int) -> Non
     rule = f"hold covariances of single rows; by the distances of target it seems to hold {unit[0]}"
     if len(rows) >= _SURE and unit is not _SQUARED:
         invalid("cov", rule, remedy=unit[1])
-    warnings.warn(
+    warn(
         f"cov must {rule}: with cov, target is {math.sqrt(median):.3g} standard deviations from "
         f"mean in half of the columns. {unit[1]}.",
-        stacklevel=4,
     )
 
 

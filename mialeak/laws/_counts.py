@@ -13,6 +13,7 @@ from mialeak._arrays import (
     as_count,
     invalid,
 )
+from mialeak._checks.frequencies import require_likely_counts
 from mialeak._checks.genotypes import (
     MOST_ROWS,
     Releases,
@@ -21,7 +22,6 @@ from mialeak._checks.genotypes import (
     require_counts,
     require_genotype,
     require_genotype_means,
-    require_likely_counts,
     require_possible_target,
 )
 from mialeak._kernels import scores as sums

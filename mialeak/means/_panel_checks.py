@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, invalid, listed
-from mialeak._checks.genotypes import surplus_of_rarer_alleles, swapped_alleles
+from mialeak._checks.frequencies import surplus_of_rarer_alleles, swapped_alleles
 from mialeak._checks.matrices import are_genotypes
 from mialeak._checks.relatives import are_too_near
 from mialeak.means._release import Release
@@ -202,8 +202,8 @@ def _differ(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> bool:
     By values and by distances from the median of both columns; of a column that is mostly one
     value, the others are compared.
     """
-    own = [np.median(_distances(each, np.median(each))) for each in (first, second)]
-    if not max(own) > _FACTOR * min(own):
+    spreads = [np.median(_distances(each, np.median(each))) for each in (first, second)]
+    if not max(spreads) > _FACTOR * min(spreads):
         return False
     centre = np.median(np.concatenate([first, second]))
     distances = [_distances(each, centre) for each in (first, second)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -24,6 +23,7 @@ from mialeak._arrays import (
 from mialeak._blocks import block_rows
 from mialeak._checks.genotypes import refuse_answers
 from mialeak._kernels import checks, scores as kernels
+from mialeak._warnings import warn
 
 __all__ = [
     "Piece",
@@ -148,11 +148,10 @@ def _warn_of_same_mean(
     if np.ptp(mean) <= _CLOSE or not (apart <= _EQUAL).all():
         return
     if (apart <= _EQUAL_ERRORS / math.sqrt(n) * deviations()).all():
-        warnings.warn(
+        warn(
             "The release equals the mean of the population in all columns: it seems to have been "
             "passed for both, and then every target has a score of about 0 or below, a member as "
             "well. Pass frequencies of the population, such as those of a reference panel.",
-            stacklevel=6,
         )
 
 
