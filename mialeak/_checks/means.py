@@ -151,9 +151,9 @@ def cautions_of(
         cautions += _of_no_base(factors, bases)
     if letters:
         cautions.append(_of_letters(letters, texts))
-    alone = {k for k in texts if not chosen and len(texts[k]) == len(factors[k].codes)}
+    unpublished = {k for k in texts if not chosen and len(texts[k]) == len(factors[k].codes)}
     of_numbers, foreign = text_number_cautions(
-        {k: texts[k] for k in texts if k not in letters}, alone
+        {k: texts[k] for k in texts if k not in letters}, unpublished
     )
     spelt = {k: factors[k] for k in texts if k not in letters and k not in foreign}
     cautions += of_numbers + cautions_of_spellings(spelt)
