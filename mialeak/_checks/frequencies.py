@@ -18,6 +18,7 @@ from mialeak._kernels import checks
 from mialeak._warnings import warn
 
 __all__ = [
+    "MOST_ROWS",
     "STRAY",
     "hardy_weinberg_ratio",
     "is_mean_of_half",
@@ -30,6 +31,8 @@ __all__ = [
 #: How far from whole n times a mean may be: rounding to nine decimals passes for n up to 1000, and
 #: the rounding of float sums; the nearest count is never in doubt.
 STRAY = 1e-6
+#: Rows at most where counts are read from their mean: kernels round exactly up to here.
+MOST_ROWS = 2**45
 #: So many columns are enough to compare the likelihoods of a row, of so many rows.
 _SITES, _ROWS = 20, 100
 #: A row counts the other allele where its log loss is above that of the other allele by so many

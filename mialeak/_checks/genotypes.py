@@ -27,7 +27,6 @@ from mialeak._kernels import checks
 __all__ = [
     "COUNTS_RULE",
     "MISSING",
-    "MOST_ROWS",
     "Releases",
     "as_column_probabilities",
     "bit_probabilities",
@@ -43,8 +42,6 @@ __all__ = [
     "sampled_rows",
 ]
 
-#: Rows at most where counts are read from their mean: kernels round exactly up to here.
-MOST_ROWS = 2**45
 #: Smallest probability but 0, its inverse finite with room, and largest but 1.
 _LEAST, _BELOW_ONE = 2.0**-1000, 1.0 - 2.0**-53
 _NO_COLUMNS = np.arange(0)
