@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from mialeak._arrays import (
     FloatArray,
+    Numbers,
     invalid,
     listed,
     within,
@@ -72,7 +73,7 @@ def require_likely_counts(
     *,
     name: str = "p",
     unit: float = 1.0,
-    variance: float | None = None,
+    variance: float = 0.0,
 ) -> None:
     """Refuse targets of the other allele, and carriers and haplotypes in place of genotypes.
 
@@ -258,26 +259,28 @@ def warn_of_chromosomes(mean: FloatArray, n: int) -> None:
 
 
 def surplus_of_rarer_alleles(
-    targets: FloatArray, p: FloatArray, variance: float | None = None
+    targets: Numbers, p: FloatArray, variance: float = 0.0
 ) -> tuple[float, float] | None:
     """The copies of targets and those expected, where p seem to be frequencies of rarer alleles.
 
     No frequency is above 1/2, though several are near, and targets have more copies by six standard
     deviations, and by two of a person: persons of another population have more in common.  One
     target shows for no site which allele is meant, but for all of them together.  `variance` is
-    that of the copies of a person, by default that of unlinked sites.
+    that of the copies of a person, if known; it is that of unlinked sites or of targets at least.
     """
     if p.max() > 0.5 or np.count_nonzero(p > _FREQUENT) < _FEWEST_FREQUENT:
         return None
-    rows = targets.size // p.size
-    copies, expected = float(targets.sum()), 2.0 * rows * float(p.sum())
-    of_person = 2.0 * float(p @ (1.0 - p)) if variance is None else variance
+    of_each = targets.reshape(-1, p.size).sum(axis=1)
+    rows, copies = of_each.size, float(of_each.sum())
+    expected = 2.0 * rows * float(p.sum())
+    among = float(of_each.var(ddof=1)) if rows > 1 else 0.0
+    deviation = math.sqrt(max(2.0 * float(p @ (1.0 - p)), variance, among))
     errors = max(_MORE / math.sqrt(rows), _MORE_OF_EACH)
-    far = copies - expected >= errors * rows * math.sqrt(of_person)
+    far = copies - expected >= errors * rows * deviation
     return (copies, expected) if far else None
 
 
-def _warn_of_rarer_alleles(targets: FloatArray, p: FloatArray, variance: float | None) -> None:
+def _warn_of_rarer_alleles(targets: FloatArray, p: FloatArray, variance: float) -> None:
     """Warn of frequencies of rarer alleles beside targets that count the alternate ones."""
     surplus = surplus_of_rarer_alleles(targets, p, variance)
     if surplus is not None and np.ptp(targets) > 0.0:  # a constant target is designed
