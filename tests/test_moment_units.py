@@ -72,7 +72,24 @@ def test_the_rows_as_targets_refute_other_variances(table, of, words):
     assert words in said(table, mean, of(var))
     assert words in said(table, mean, np.diag(of(var)))
     assert said(table, mean, var) == said(table, mean, np.cov(table.T)) == ""
+    assert words in said(table, mean, of(table.var(axis=0)))
     assert said(table, mean, moments(table[::2])[1]) == ""
+
+
+def test_other_variances_than_those_of_the_rows_are_taken():
+    """Of the population that the rows were drawn from, shrunk, with noise, and by quartiles."""
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        n, std = int(rng.choice([20, 50, 200])), np.exp(rng.normal(size=6))
+        table = std * rng.normal(5.0, 1.0, (n, 6))
+        cov = np.cov(table.T)
+        shrunk = 0.7 * cov + 0.3 * np.trace(cov) / 6 * np.eye(6)
+        quartiles = np.subtract(*np.quantile(table, [0.75, 0.25], axis=0)) / 1.349
+        for given in (std**2, shrunk, cov + n * 0.1**2 * np.eye(6), quartiles**2):
+            assert said(table, table.mean(axis=0), given, n) == ""
+        assert said(table / std, (table / std).mean(axis=0), np.eye(6), n) == ""
+        assert said(table, table.mean(axis=0), cov, n) == ""
+        assert "standard deviations" in said(table, table.mean(axis=0), np.diag(cov) ** 0.5, n)
 
 
 @pytest.mark.parametrize("sites", [SITES, slice(None)], ids=["6", "all"])

@@ -61,7 +61,7 @@ def test_other_columns_have_none(column):
     assert not [each for each in mean_leakage(table(**column)).cautions if "household" in each]
 
 
-def test_the_report_states_that_persons_are_drawn_alone():
-    assert "drawn alone, not with a household or class" in " ".join(
+def test_the_report_states_that_persons_are_drawn_independently():
+    assert "drawn independently of the others, not with a household or class" in " ".join(
         str(mean_leakage(table())).split()
     )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any, Protocol
 
 import numpy as np
@@ -23,6 +22,7 @@ from mialeak._arrays import (
     within,
 )
 from mialeak._kernels import checks
+from mialeak._warnings import warn
 
 __all__ = [
     "COUNTS_RULE",
@@ -46,7 +46,6 @@ __all__ = [
     "surplus_of_rarer_alleles",
     "swapped_alleles",
     "warn_of_chromosomes",
-    "warn_of_rarer_alleles",
 ]
 #: Rows at most where counts are read from their mean: kernels round exactly up to here.
 MOST_ROWS = 2**45
@@ -160,18 +159,36 @@ def require_genotype(target: FloatArray, p: FloatArray) -> None:
 
 
 def require_likely_counts(
-    targets: FloatArray, p: FloatArray, most: int, *, name: str = "p", unit: float = 1.0
+    targets: FloatArray,
+    p: FloatArray,
+    most: int,
+    *,
+    name: str = "p",
+    unit: float = 1.0,
+    variance: float | None = None,
 ) -> None:
-    """Refuse targets of the other allele, and marks of carriers in place of genotypes.
+    """Refuse targets of the other allele, and carriers and haplotypes in place of genotypes.
 
     `targets`, shape (..., d), count the draws of an allele with the frequency `p` among `most`; the
-    caller has them, and a mean called `name`, in multiples of `unit`.
+    caller has them, and a mean called `name`, in multiples of `unit`.  There is a warning of
+    genotypes beside frequencies of rarer alleles; `variance` is that of the copies of a person.
     """
-    if most == 2 and name == "p" and p.size >= _SITES and targets.size:
-        _require_frequencies(targets.reshape(-1, p.size)[:_ROWS], p)
-    if p.size < _SITES or not targets.size or checks.are_likely_draws(targets, p, most):
+    if not targets.size:
         return
-    rows, columns = targets.reshape(-1, p.size)[:_ROWS], np.arange(p.size)
+    if p.size >= _SITES:
+        if most == 2 and name == "p":
+            _require_frequencies(targets.reshape(-1, p.size)[:_ROWS], p)
+        if not checks.are_likely_draws(targets, p, most):
+            _refuse_other_counts(targets.reshape(-1, p.size)[:_ROWS], p, most, name, unit)
+    if most == 2:
+        _warn_of_rarer_alleles(targets, p, variance)
+
+
+def _refuse_other_counts(
+    rows: FloatArray, p: FloatArray, most: int, name: str, unit: float
+) -> None:
+    """Refuse `rows` that count the other allele, in all columns or in some, or count no allele."""
+    columns = np.arange(p.size)
     if not within(p, _TINY_MEAN, 1.0 - _TINY_MEAN):
         inside = (p > _TINY_MEAN) & (p < 1.0 - _TINY_MEAN)
         if np.count_nonzero(inside) < _SITES:
@@ -283,15 +300,19 @@ def _swapped_columns(rows: FloatArray, p: FloatArray, most: int) -> npt.NDArray[
 
 
 def _require_genotypes(rows: FloatArray, p: FloatArray) -> None:
-    """Refuse rows without a 2 that are likely as marks of carriers."""
+    """Refuse rows without a 2 that are likely as marks of carriers, or as haplotypes."""
     if np.ptp(rows, axis=1).min() == 0.0:
         return
-    carriers = p * (2.0 - p)
-    usual = _log_loss(rows, carriers, 1) < _TYPICAL * _expected_loss(carriers, 1)
-    if 2 * np.count_nonzero(usual & _is_drawn(rows, carriers, 1)) > usual.size:
-        rule = f"be genotypes; no entry is 2, where {p @ p:,.0f} are expected, as of carriers"
-        moments = "the mean m = p * (2 - p) and the variance m * (1 - m)"
-        invalid("target", rule, remedy=f"Marks of carriers have the law Presence(p), {moments}")
+    laws = {
+        "carriers": (p * (2.0 - p), "Presence(p), the mean m = p * (2 - p) and the variance"),
+        "haplotypes": (p, "Bernoulli(p) among 2 * n rows, the mean m = p and the variance"),
+    }
+    for kind, (chances, law) in laws.items():
+        usual = _log_loss(rows, chances, 1) < _TYPICAL * _expected_loss(chances, 1)
+        if 2 * np.count_nonzero(usual & _is_drawn(rows, chances, 1)) > usual.size:
+            rule = f"be genotypes; no entry is 2, where {p @ p:,.0f} are expected, as of {kind}"
+            which = "Marks of carriers" if kind == "carriers" else "Haplotypes"
+            invalid("target", rule, remedy=f"{which} have the law {law} m * (1 - m)")
 
 
 def _log_loss(rows: FloatArray, p: FloatArray, most: int) -> FloatArray:
@@ -317,16 +338,15 @@ def _expected_loss(p: FloatArray, most: int) -> float:
     return float(most * draws - (most - 1) * 2.0 * np.log(2.0) * (p @ (1.0 - p)))
 
 
-def warn_of_chromosomes(mean: FloatArray, n: int, *, stacklevel: int = 6) -> None:
+def warn_of_chromosomes(mean: FloatArray, n: int) -> None:
     """Warn where `mean` is that of n/2 genotypes, as if n counted their chromosomes.
 
     Not an error: the release of twice the persons may be planned.
     """
     if _is_mean_of_half(mean, n):
-        warnings.warn(
+        warn(
             f"n = {n:,} is twice the {n // 2:,} persons whose genotypes have this mean. n counts "
             f"persons, not chromosomes: for the release of these persons pass n={n // 2}.",
-            stacklevel=stacklevel,
         )
 
 
@@ -350,18 +370,15 @@ def surplus_of_rarer_alleles(
     return (copies, expected) if far else None
 
 
-def warn_of_rarer_alleles(
-    targets: FloatArray, p: FloatArray, variance: float, *, stacklevel: int = 6
-) -> None:
+def _warn_of_rarer_alleles(targets: FloatArray, p: FloatArray, variance: float | None) -> None:
     """Warn of frequencies of rarer alleles beside targets that count the alternate ones."""
     surplus = surplus_of_rarer_alleles(targets, p, variance)
-    if surplus is not None:
-        warnings.warn(
+    if surplus is not None and np.ptp(targets) > 0.0:  # a constant target is designed
+        warn(
             f"no frequency of these {p.size:,} sites exceeds 1/2, and targets have "
             f"{surplus[0]:,.0f} copies of the alleles that they count where {surplus[1]:,.0f} are "
             "expected. If the frequencies are those of the rarer allele (MAF), the leakage is too "
             "high: pass those of the allele that targets count (ALT)",
-            stacklevel=stacklevel,
         )
 
 

@@ -11,7 +11,6 @@ from mialeak._checks.genotypes import (
     MISSING,
     require_likely_counts,
     warn_of_chromosomes,
-    warn_of_rarer_alleles,
 )
 from mialeak._checks.moment_units import LEAST_COLUMNS, require_likely_units
 from mialeak._kernels import checks
@@ -192,9 +191,9 @@ def _require_likely_rows(
             require_likely_counts(targets, m, 1, name="mean")
         return
     if within(targets, 0.0, 2.0) and _spread(np.log(v / _diploid(m)), 1.0, _MIXED) < _NEAR:
-        require_likely_counts(targets, 0.5 * m, 2, name="mean", unit=unit)
+        of_person = float(v.sum())
+        require_likely_counts(targets, 0.5 * m, 2, name="mean", unit=unit, variance=of_person)
         if n is not None:
-            warn_of_rarer_alleles(targets, 0.5 * m, float(v.sum()))
             warn_of_chromosomes(m, n)
 
 

@@ -31,7 +31,7 @@ def _table(X: Any) -> FloatArray:
         table = table[:, None]
     if table.ndim != 2 or table.shape[0] < 3 or not table.shape[1]:
         invalid("X", f"have at least 3 rows and 1 column; its shape is {np.shape(X)}")
-    warn_of_repeats(table, "X", stacklevel=5)
+    warn_of_repeats(table, "X")
     return table
 
 

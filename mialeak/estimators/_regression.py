@@ -296,7 +296,7 @@ def warn_of_copies(design: FloatArray, response: FloatArray) -> None:
         chance = float(special.bdtrc(equal - 1, alike, share))
         if chance > COPIED or equal < 0.5 * alike:
             return
-    warn_of_times(counts, copies, "X and y", stacklevel=5)
+    warn_of_times(counts, copies, "X and y")
 
 
 def least_squares_influence(

@@ -20,6 +20,7 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray, as_floats, invalid
 from mialeak._checks.samples import common_copies
 from mialeak._numerics.whitening import Outside
+from mialeak._warnings import warn
 from mialeak.estimators._cells import sentence_on_cells
 
 __all__ = [
@@ -59,24 +60,23 @@ def times_of_rows(rows: FloatArray) -> IntArray:
     return np.bincount(places)
 
 
-def warn_of_repeats(rows: FloatArray, argument: str, *, stacklevel: int = 4) -> None:
+def warn_of_repeats(rows: FloatArray, argument: str) -> None:
     """Warn if each row of a public function's argument occurs several times."""
     if any(np.gcd.reduce(np.unique(each, return_counts=True)[1]) == 1 for each in rows.T):
         return  # so they are not copies; most columns of numbers show it
     times = times_of_rows(rows)
-    warn_of_times(times, common_copies(times), argument, stacklevel=stacklevel)
+    warn_of_times(times, common_copies(times), argument)
 
 
-def warn_of_times(times: IntArray, copies: int, argument: str, *, stacklevel: int) -> None:
+def warn_of_times(times: IntArray, copies: int, argument: str) -> None:
     """Warn of rows that occur so many times, `copies` of them being those of a person; not of 1."""
     if copies == 1:
         return
     n = int(times.sum())
-    warnings.warn(
+    warn(
         f"{n - times.size:,} of {n:,} rows of {argument} are equal to another one: each counts as "
         f"a person of its own. The leakage of a person with {copies} rows is {copies} to "
         f"{copies**2} times that of one. Fit and pass each person once",
-        stacklevel=stacklevel,
     )
 
 
@@ -299,7 +299,7 @@ def warn_of_standard_columns(X: Any) -> None:
 
 
 def _warn(message: str) -> None:
-    warnings.warn(message, stacklevel=5)
+    warn(message)
 
 
 @contextmanager

@@ -329,7 +329,7 @@ def _families(part: Marginal, target: FloatArray, n: int) -> list[CoordinateFami
         return _bits(part, target, n)
     if isinstance(part, Genotype):
         require_genotype(target, part.p)
-        warn_of_chromosomes(2.0 * part.p, n, stacklevel=5)
+        warn_of_chromosomes(2.0 * part.p, n)
         free = (part.p > 0.0) & (part.p < 1.0)
         if not free.any():
             return []
