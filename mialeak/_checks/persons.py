@@ -88,7 +88,8 @@ def unpublished_columns(table: Any, published: Container[Any], rows: int) -> dic
         key, level = _INDEX if name is None else name, index.get_level_values(place)
         if name in published or (name is None and (_INDEX in every or level.is_unique)):
             continue
-        columns.setdefault(key, factor_from_values(level.to_numpy(), key))
+        for factor in factor_if_plain({key: level.to_numpy()}, key):
+            columns.setdefault(key, factor)
     return columns
 
 
@@ -111,12 +112,23 @@ def names_of_rows(table: Any) -> dict[Any, Factor]:
 
 
 def person_cautions(
+    unpublished: Mapping[Any, Factor],
+    published: Mapping[Any, Factor],
+    rows: IntArray,
+    cure: str = "",
+) -> list[str]:
+    """A caution for a column that is left out, or not, and names the persons of several `rows`.
+
+    By its name, or since rows of one value agree in other columns as those of a person do.  `cure`
+    is what to do, if that is not to take a row for each person.
+    """
+    signs = _signs_of_persons(unpublished, published, rows)
+    return [f"{sign} {cure or _CURE}" for sign in signs]
+
+
+def _signs_of_persons(
     unpublished: Mapping[Any, Factor], published: Mapping[Any, Factor], rows: IntArray
 ) -> list[str]:
-    """A caution for a column that is left out and names the persons of several `rows`.
-
-    By its name, or since rows of one value agree in other columns as those of a person do.
-    """
     chosen = {name: Factor(each.codes[rows], each.levels) for name, each in unpublished.items()}
     numbers = number_persons(chosen)
     for name, factor in chosen.items():
@@ -126,12 +138,12 @@ def person_cautions(
         values = int(np.count_nonzero(factor.rows_of_level))
         if _FEWEST_NAMED <= values < known and is_person_name(name, values, known):
             return [
-                f"Column {name!r}, which is left out, has the name of an identifier, and "
-                f"{known:,} rows have {values:,} of its values. {_CURE}"
+                f"Column {_quoted(name, published)} has the name of an identifier, and "
+                f"{known:,} rows have {values:,} of its values."
             ]
         is_index = name in _INDICES and _order(factor) is None
         if is_index and max(_FEWEST, known / _ROWS_OF_NAME) <= values < known:
-            return [f"The index has {values:,} values in {known:,} rows. {_CURE}"]
+            return [f"The index has {values:,} values in {known:,} rows."]
     columns = len(published) + len(chosen)
     if columns > _MOST_COLUMNS or columns * rows.size > _MOST_VALUES:
         return []
@@ -139,12 +151,16 @@ def person_cautions(
     named, others = groups_of_rows({**every, **chosen}, among=chosen)
     if named is not None and not is_household_name(named):
         return [
-            f"Rows of one value of column {named!r}, which is left out, agree in column "
-            f"{listed(others)}, as those of a person, or of a household, do. {_CURE}"
+            f"Rows of one value of column {_quoted(named, published)} agree in column "
+            f"{listed(others)}, as those of a person, or of a household, do."
         ]
     measures = {name: Factor(each.codes[rows], each.levels) for name, each in published.items()}
     names = {name: each for name, each in {**every, **chosen}.items() if name not in numbers}
     return _of_alike_rows(chosen, measures) or _of_parts_of_names(names, measures)
+
+
+def _quoted(name: Any, published: Container[Any]) -> str:
+    return repr(name) if name in published else f"{name!r}, which is left out,"
 
 
 def _of_alike_rows(chosen: Mapping[Any, Factor], published: Mapping[Any, Factor]) -> list[str]:
@@ -166,8 +182,8 @@ def _of_alike_rows(chosen: Mapping[Any, Factor], published: Mapping[Any, Factor]
         alike = [k for k, ranks in measures.items() if _are_alike(ranks, factor.codes, order)]
         if len(alike) >= max(_FEWEST_ALIKE, len(measures) / 2):
             return [
-                f"Rows of one value of column {name!r}, which is left out, are alike in column "
-                f"{listed(alike)}, as those of a person are. {_IF_OF_ONE}"
+                f"Rows of one value of column {_quoted(name, published)} are alike in "
+                f"column {listed(alike)}, as those of a person are."
             ]
     return []
 
@@ -199,7 +215,7 @@ def _of_parts_of_names(names: Mapping[Any, Factor], published: Mapping[Any, Fact
                 return [
                     f"Names in column {name!r} are {stems.size:,} different ones without "
                     f"{listed(sorted(parts))}, and the rows of one are alike in column "
-                    f"{listed(alike)}, as visits of a person are. {_IF_OF_ONE}"
+                    f"{listed(alike)}, as visits of a person are."
                 ]
     return []
 
@@ -331,10 +347,6 @@ def _may_name(factor: Factor, codes: npt.NDArray[np.int64], group: npt.NDArray[A
     return not (high - low == sizes - 1.0).all()
 
 
-_IF_OF_ONE = (
-    "If they are of one, take one row for each person first, such as the mean of theirs: a person "
-    "of several rows leaks more than a row."
-)
 _CURE = (
     "The report is about rows, and a person of several rows leaks more: take one row for each "
     "person, such as the mean of theirs."
