@@ -106,17 +106,20 @@ def _of_ends(people: People, outputs: Sequence[Output]) -> list[str]:
 
 
 def _of_hidden(people: People, outputs: Sequence[Output], threshold: int) -> list[str]:
-    """A sentence if the counts that were hidden by hand are those below the threshold."""
+    """A sentence if all counts that were hidden by hand are small, and smaller than those shown."""
     cautions = []
     for output in outputs:
         if not output.gaps or output.protect is not None:
             continue
         counts = np.bincount(output.of_row[: people.rows] + 1, minlength=output.n_cells + 1)[1:]
-        if np.array_equal(~output.exact, counts < threshold):
+        most = int(counts[~output.exact].max())
+        least = int(counts[output.exact & (counts > 0)].min(initial=people.rows))
+        below = threshold if threshold <= least else most + 1
+        if 0 < most < min(threshold, least) and output.high[~output.exact].max() >= below:
             cautions.append(
-                f"The counts hidden in {output.name} are those below {threshold}. A reader who "
-                f'knows that may recover more of them: add protect = "suppress:{threshold}" '
-                f"(in Python Suppress({threshold})) to this output."
+                f"The counts hidden in {output.name} are those below {below}. A reader who "
+                f'knows that may recover more of them: add protect = "suppress:{below}" '
+                f"(in Python Suppress({below})) to this output."
             )
     return cautions
 
