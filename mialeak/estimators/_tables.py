@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ import numpy as np
 from mialeak._checks.names import is_person_name
 from mialeak._checks.persons import person_cautions, unpublished_columns
 from mialeak._columns import Factor, factor_if_plain
+from mialeak._warnings import warn
 
 if TYPE_CHECKING:
     from mialeak.estimators._influence import InfluenceFunctions
@@ -34,7 +34,7 @@ def of_rows(result: InfluenceFunctions, *tables: Any) -> InfluenceFunctions:
     """
     made = _Made.of(tables, result.n)
     for sentence in _of_clusters(tables[0], result.n) or made.of_persons():
-        warnings.warn(sentence.removesuffix("."), stacklevel=3)
+        warn(sentence.removesuffix("."))
     if made.index is not None:
         object.__setattr__(result, "row_names", made.index)
     return result
