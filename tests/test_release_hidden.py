@@ -30,7 +30,8 @@ def test_a_combination_recovers_a_count_however_many_others_are_hidden():
     assert report.n_determined == 1
     cell = report.recovered[0]
     assert (cell.cell, cell.low, cell.high) == ("ward = x", 2, 2)
-    assert cell.explanation == "table 2 (region = q)"
+    why = "since each value of ward has one value of region"
+    assert cell.explanation == f"table 2 (region = q) ({why})"
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ turnover revenue revenues income incomes wage wages salary salaries earnings hou
 eur euro euros usd dollar dollars gbp chf dkk nok sek pln
 umsatz lohn löhne einkommen salaire salaires omsætning omsättning lønn
 thousand thousands 1000 1000s 000 000s tsd tusind million millions mio
-weighted weight wtd gewichtet hochgerechnet estimate estimated estimates est
+weighted weight wtd wgt sumwt gewichtet hochgerechnet estimate estimated estimates est
 cum cumulative cumulated kumuliert index rank change growth diff difference score
 personyears pyears pyrs py years jahre personenjahre personår personaar lebensjahre fte vzä etp
 """
