@@ -15,11 +15,11 @@ from mialeak._checks.markers import cautions_of_gaps, lone_markers, marker_cauti
 from mialeak._checks.names import (
     NAMES_OF_ALLELES,
     NAMES_OF_MEASURES,
-    NAMES_OF_PERIODS,
     NAMES_OF_VARIABLES,
     VARIANT,
     columns_that,
     is_household_name,
+    is_period_name,
     is_person_name,
     is_weight,
     word_of,
@@ -189,7 +189,7 @@ def _of_names(factors: dict[Any, Factor]) -> list[str]:
 def cautions_of_periods(frame: Any, chosen: Container[Any], table: str = "table") -> list[str]:
     """A caution for columns of several years or waves that are left out, so that these add up."""
     for name in names_of(frame):
-        if name in chosen or word_of(name) not in NAMES_OF_PERIODS:
+        if name in chosen or not is_period_name(name):
             continue
         factor = dict(each_factor(frame, [name]))[name]
         values = np.flatnonzero(factor.rows_of_level)
