@@ -87,7 +87,7 @@ imp imputation imputed implicate mi_m replicate
 yr yrs fy ano anos ronda onda vlna sweep snapshot timepoint occasion
 """
 _PERIODS = frozenset(_PERIOD_WORDS.split())
-#: The same with a word that says of what it is a year or a wave.
+#: The same with a word that states of what it is a year or a wave.
 _PERIOD = re.compile(
     r"(school|academic|data|survey|study|fiscal|financial|reporting|report|census|calendar|panel|"
     r"tax|schul|studien|haushalts|erhebungs|läs|skole)[_. -]?"
