@@ -12,7 +12,6 @@ from mialeak._arrays import listed
 __all__ = [
     "NAMES_OF_ALLELES",
     "NAMES_OF_MEASURES",
-    "NAMES_OF_PERIODS",
     "NAMES_OF_VARIABLES",
     "VARIANT",
     "WORDS_OF_SEXES",
@@ -25,6 +24,7 @@ __all__ = [
     "is_household_name",
     "is_name_of_relatives",
     "is_number_of_examples",
+    "is_period_name",
     "is_person_name",
     "is_weight",
     "word_of",
@@ -84,8 +84,16 @@ trimestre semestre période periode kvartal månad måned vecka uge ola anno añ
 perioden stichtag zeit vuosi jaar peildatum berichtsjahr referenzjahr reference_date ref_date
 reference_period ref_period reference_year refper periodo calendar_year census_year rok godina
 imp imputation imputed implicate mi_m replicate
+yr yrs fy ano anos ronda onda vlna sweep snapshot timepoint occasion
 """
-NAMES_OF_PERIODS = frozenset(_PERIOD_WORDS.split())
+_PERIODS = frozenset(_PERIOD_WORDS.split())
+#: The same with a word that states of what it is a year or a wave.
+_PERIOD = re.compile(
+    r"(school|academic|data|survey|study|fiscal|financial|reporting|report|census|calendar|panel|"
+    r"tax|schul|studien|haushalts|erhebungs|läs|skole)[_. -]?"
+    r"(year|yr|wave|round|month|quarter|term|period|jahr|welle|år)s?"
+    r"|(year|wave|round|sweep|time)[_. -]?(nr|no|num|number|id|code|label|point)"
+)
 
 #: Names of columns that state what a number counts, or in which unit it is, in small letters.
 _MEASURE_WORDS = """
@@ -270,6 +278,12 @@ def is_number_of_examples(name: Any) -> bool:
 def is_count_name(name: Any) -> bool:
     """Whether a column has the name of a count."""
     return word_of(name) in _COUNT_NAMES
+
+
+def is_period_name(name: Any) -> bool:
+    """Whether a column has the name of years or waves, in each of which a person may be."""
+    word = word_of(name)
+    return word in _PERIODS or _PERIOD.fullmatch(word) is not None
 
 
 def is_copies_name(name: Any) -> bool:

@@ -13,15 +13,14 @@ from scipy import special
 
 from mialeak._arrays import FloatArray, listed
 from mialeak._checks.names import (
-    NAMES_OF_PERIODS,
     columns_that,
     is_body_weight,
     is_count_name,
     is_household_name,
     is_number_of_examples,
+    is_period_name,
     is_person_name,
     is_weight,
-    word_of,
 )
 from mialeak._checks.samples import LEVEL, are_days, groups_of_rows, number_persons
 from mialeak._columns import Factor, factor_from_values, factor_if_plain, numeric_levels
@@ -310,7 +309,7 @@ def cautions_of_shared_persons(
     group = np.concatenate([np.full(len(rows), k) for k, rows in enumerate(places.values())])
     rows = np.concatenate(list(places.values()))
     for name, factor in unpublished_columns(table, (), rows.size).items():
-        if name == by or word_of(name) in NAMES_OF_PERIODS:
+        if name == by or is_period_name(name):
             continue
         codes = factor.codes[rows].astype(np.int64)
         known = codes >= 0

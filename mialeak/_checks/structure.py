@@ -17,7 +17,7 @@ import numpy.typing as npt
 from mialeak._arrays import listed
 from mialeak._cells import codes_of, count_cells, summed
 from mialeak._checks.counts import numbers_of
-from mialeak._checks.names import NAMES_OF_PERIODS, NAMES_OF_VARIABLES, columns_that, word_of
+from mialeak._checks.names import NAMES_OF_VARIABLES, columns_that, is_period_name, word_of
 from mialeak._checks.samples import DATE
 from mialeak._checks.small_counts import cautions_of_small_counts
 from mialeak._columns import Factor
@@ -252,7 +252,7 @@ def cautions_of_alike(categories: Mapping[Any, Factor], counts: IntArray) -> lis
 
     codes = {name: codes_of(factor) for name, factor in categories.items()}
     for name, (levels, size) in codes.items():
-        if not (word_of(name) in NAMES_OF_PERIODS or _are_dates(categories[name])):
+        if not (is_period_name(name) or _are_dates(categories[name])):
             continue
         others = [key for key in codes if key != name]
         parts = chain.from_iterable(combinations(others, k) for k in range(len(others), 0, -1))

@@ -13,11 +13,10 @@ from mialeak._arrays import listed
 from mialeak._checks.lines import cautions_of_blank_rows, cautions_of_lines, number_of_blank_rows
 from mialeak._checks.markers import marker_cautions
 from mialeak._checks.names import (
-    NAMES_OF_PERIODS,
     is_count_name,
+    is_period_name,
     is_person_name,
     is_weight,
-    word_of,
 )
 from mialeak._checks.samples import (
     LEVEL,
@@ -205,7 +204,7 @@ def _of_rows(people: People, used: Sequence[Any]) -> list[str]:
                 f"Column {name!r} {why}. The report takes each row for one person: pass one row "
                 "for each person, or its leakage is too low for persons with several rows."
             )
-        elif word_of(name) in NAMES_OF_PERIODS and name not in used and np.unique(codes).size > 1:
+        elif is_period_name(name) and name not in used and np.unique(codes).size > 1:
             cautions.append(
                 f"The people have different values of column {name!r}, which no output uses. If a "
                 f"person may be in several, keep the rows of one value of {name!r}."
