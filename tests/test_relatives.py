@@ -28,6 +28,8 @@ def test_groups_of_persons_that_are_averaged_have_one_caution(name, size, form):
     assert f"{ROWS:,} rows have {ROWS // size} of its values" in caution
     assert f"up to {np.sqrt(size):.2g} times as much" in caution
     assert f"exclude=[{name!r}]" in caution
+    how = "It is averaged here as a" if form is int else "The share of each is published here"
+    assert how in caution
     assert "such as the mean of theirs" not in caution
     assert mean_leakage(frame, exclude=[name]).cautions == ()
 

@@ -301,9 +301,11 @@ def relatives_cautions(
         names.append(name)
         most = int(sizes.max())
         times = most / math.sqrt(float(sizes @ sizes) / rows)
+        averaged = "It is averaged here as a measurement"
+        use = "The share of each is published here" if name in texts else averaged
         cautions.append(
             f"Column {name!r} seems to name the household, family, pair or matched set of a row: "
-            f"{rows:,} rows have {groups:,} of its values. It is averaged here as a measurement: "
+            f"{rows:,} rows have {groups:,} of its values. {use}: "
             f"pass exclude=[{name!r}]. Persons who are drawn together and are alike leak more than "
             f"persons drawn alone, small leakages up to {times:.2g} times as much where "
             f"{most} are. If rows of one value are of one person, take one row for each first."
