@@ -11,10 +11,10 @@ import numpy as np
 from scipy.special import ndtri
 
 from mialeak._arrays import FloatArray, as_choice, as_flag, as_probability
+from mialeak._checks.dependence import refuse_indices
 from mialeak._checks.scores import (
     cautions_of_quantities,
     name_of,
-    refuse_indices,
     refuse_names,
 )
 from mialeak._numerics.order import Order, smallest_bound

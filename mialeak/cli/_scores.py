@@ -8,12 +8,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mialeak.cli._audits import numbers
+from mialeak._checks.flags import numbers
 from mialeak.cli._options import delimiter
 
 if TYPE_CHECKING:
     from mialeak._arrays import FloatArray
-    from mialeak.cli._score_columns import Beside
+    from mialeak._checks.beside import Beside
 
 __all__ = ["score_columns"]
 
@@ -79,7 +79,7 @@ def _refuse_row_numbers(file: _File, options: argparse.Namespace) -> None:
 
 def _same_index(first: _File, second: _File) -> str | None:
     """Whether two files have the index of one data frame, "equal" or "moved" to another order."""
-    from mialeak.cli._score_columns import same_values
+    from mialeak.cli._matched import same_values
 
     if first.row_names is None or second.row_names is None:
         return None
@@ -124,8 +124,8 @@ def _are_flags(file: _File, name: str) -> bool:
 
 def _of_one_file(file: _File, options: argparse.Namespace) -> tuple[FloatArray, FloatArray]:
     """Scores and flags, two columns of a file."""
+    from mialeak._checks.beside import are_of_models, beside, refuse_rows
     from mialeak._checks.scores import cautions_of_fits, names_ratio
-    from mialeak.cli._score_columns import are_of_models, beside, refuse_rows
 
     path, table, names, _ = file
     score, member = chosen = _chosen(path, names, options)
@@ -158,13 +158,13 @@ def _of_runs(
     files: Sequence[_File], chosen: Sequence[str], options: argparse.Namespace
 ) -> tuple[FloatArray, FloatArray]:
     """Scores of separate runs, a file for each world."""
+    from mialeak._checks.beside import beside, refuse_runs
     from mialeak._checks.scores import (
         are_turned,
         cautions_of_quantities,
         refuse_quantities,
         refuse_score_name,
     )
-    from mialeak.cli._score_columns import beside, refuse_runs
 
     if options.score is not None:
         options.noticed += _of_several_columns(files[0], options)
@@ -197,8 +197,8 @@ def _refuse_one_model(
     files: Sequence[_File], chosen: Sequence[str], worlds: Sequence[Sequence[Beside]]
 ) -> None:
     """Refuse training rows beside test rows, by names of files, folders or parts of the data."""
+    from mialeak._checks.beside import constant_words
     from mialeak._checks.scores import refuse_world_names
-    from mialeak.cli._score_columns import constant_words
 
     folders = [Path(file.path).parent.name for file in files]
     parts = [constant_words(columns) for columns in worlds]
@@ -233,7 +233,7 @@ def _scores_in(path: str, column: Any, name: str, argument: str) -> FloatArray:
 
 def _joined(first: _File, second: _File, options: argparse.Namespace) -> _File:
     """One table of both files, whose rows are matched by a column that names them in each."""
-    from mialeak.cli._score_columns import matched
+    from mialeak.cli._matched import matched
 
     chosen = options.score, options.member
     keys = [name for name in first.names if name in second.names and name not in chosen]
@@ -278,7 +278,7 @@ def _chosen(path: str, names: list[str], options: argparse.Namespace) -> list[st
 
 def _of_several_columns(file: _File, options: argparse.Namespace) -> list[str]:
     """A caution where the chosen column has others beside it, of the same name but for numbers."""
-    from mialeak.cli._score_columns import in_numbers
+    from mialeak._checks.flags import in_numbers
 
     stem = re.sub(r"\d+", "0", options.score)
     alike = [name for name in file.names if re.sub(r"\d+", "0", name) == stem]
