@@ -13,7 +13,6 @@ from mialeak.cli._options import delimiter
 
 if TYPE_CHECKING:
     from mialeak._arrays import FloatArray
-    from mialeak._checks.beside import Beside
 
 __all__ = ["score_columns"]
 
@@ -158,13 +157,8 @@ def _of_runs(
     files: Sequence[_File], chosen: Sequence[str], options: argparse.Namespace
 ) -> tuple[FloatArray, FloatArray]:
     """Scores of separate runs, a file for each world."""
-    from mialeak._checks.beside import beside, refuse_runs
-    from mialeak._checks.scores import (
-        are_turned,
-        cautions_of_quantities,
-        refuse_quantities,
-        refuse_score_name,
-    )
+    from mialeak._checks.beside import beside, constant_words, refuse_runs
+    from mialeak._checks.scores import are_turned, cautions_of_worlds, refuse_score_name
 
     if options.score is not None:
         options.noticed += _of_several_columns(files[0], options)
@@ -176,10 +170,14 @@ def _of_runs(
             is_high = not options.lower_is_member
             refuse_score_name(word, argument, higher_is_member=is_high)
         worlds.append(beside(file.table, file.names, [name]))
-    _refuse_one_model(files, chosen, worlds)
-    words = [_column_name(file, name) for file, name in zip(files, chosen, strict=True)]
-    refuse_quantities(words, scores, "in_scores")
-    options.noticed += cautions_of_quantities(words)
+    noticed: list[str] = []
+    if not any(map(_is_array, files)):
+        noticed = cautions_of_worlds(chosen, scores, "in_scores")
+    parts = [constant_words(columns) for columns in worlds]
+    for names in (_names_of_files(files, chosen), parts):
+        again = cautions_of_worlds(names, scores, "in_scores", are_files=True)
+        noticed = noticed or again
+    options.noticed += noticed
     refuse_runs([file.path for file in files], worlds, scores)
     return scores[0], scores[1]
 
@@ -193,33 +191,25 @@ def _refuse_names(score: str, member: str, scores: FloatArray, options: argparse
     refuse_flag_name(member, "member")
 
 
-def _refuse_one_model(
-    files: Sequence[_File], chosen: Sequence[str], worlds: Sequence[Sequence[Beside]]
-) -> None:
-    """Refuse training rows beside test rows, by names of files, folders or parts of the data."""
-    from mialeak._checks.beside import constant_words
-    from mialeak._checks.scores import refuse_world_names
-
+def _names_of_files(files: Sequence[_File], chosen: Sequence[str]) -> list[str]:
+    """What two files are called: by their folders if these differ, and their columns."""
     folders = [Path(file.path).parent.name for file in files]
-    parts = [constant_words(columns) for columns in worlds]
     if folders[0] == folders[1]:
         folders = ["", ""]
-    names = [
-        f"{folder} {Path(file.path).stem} {name}"
+    return [
+        " ".join(filter(None, (folder, Path(file.path).stem, "" if _is_array(file) else name)))
         for folder, file, name in zip(folders, files, chosen, strict=True)
     ]
-    refuse_world_names(names, "in_scores")
-    refuse_world_names(parts, "in_scores")
+
+
+def _is_array(file: _File) -> bool:
+    """Whether a file has no names of columns."""
+    return Path(file.path).suffix.lower() in _ARRAYS
 
 
 def _word(file: _File, name: str) -> str:
     """What a column is called: an array has no name but that of its file."""
-    return Path(file.path).stem if Path(file.path).suffix.lower() in _ARRAYS else name
-
-
-def _column_name(file: _File, name: str) -> str | None:
-    """What a column is called; None for an array, whose file may be called as it is not."""
-    return None if Path(file.path).suffix.lower() in _ARRAYS else name
+    return Path(file.path).stem if _is_array(file) else name
 
 
 def _scores_in(path: str, column: Any, name: str, argument: str) -> FloatArray:
