@@ -69,7 +69,7 @@ def test_visits_named_by_the_end_of_a_name_have_a_caution(form, times):
     some = frame.sample(frac=0.8, random_state=1)
     for rows in (frame, some, frame.set_index("sample_id")):
         (caution,) = mean_leakage(rows).cautions
-        assert "'age', 'bmi', 'ldl' and 1 more, as visits of a person are" in caution
+        assert "'age', 'bmi', 'ldl' and 1 more, as samples or visits of a person are" in caution
     first = frame.iloc[:: len(times)]
     assert mean_leakage(first).cautions == ()
 

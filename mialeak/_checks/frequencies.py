@@ -34,6 +34,8 @@ MOST_ROWS = 2**45
 #: How far from whole n times a mean may be: rounding to nine decimals passes for n up to 1000, and
 #: the rounding of float sums; the nearest count is never in doubt.
 STRAY = 1e-6
+#: Rows at most where counts are read from their mean: kernels round exactly up to here.
+MOST_ROWS = 2**45
 #: So many columns are enough to compare the likelihoods of a row, of so many rows.
 _SITES, _ROWS = 20, 100
 #: A row counts the other allele where its log loss is above that of the other allele by so many
@@ -73,7 +75,7 @@ def require_likely_counts(
     *,
     name: str = "p",
     unit: float = 1.0,
-    variance: float | None = None,
+    variance: float = 0.0,
 ) -> None:
     """Refuse targets of the other allele, and carriers and haplotypes in place of genotypes.
 
@@ -259,7 +261,7 @@ def warn_of_chromosomes(mean: FloatArray, n: int) -> None:
 
 
 def surplus_of_rarer_alleles(
-    targets: Numbers, p: FloatArray, variance: float | None = None
+    targets: Numbers, p: FloatArray, variance: float = 0.0
 ) -> tuple[float, float] | None:
     """The copies of targets and those expected, where p seem to be frequencies of rarer alleles.
 
@@ -274,13 +276,13 @@ def surplus_of_rarer_alleles(
     rows, copies = of_each.size, float(of_each.sum())
     expected = 2.0 * rows * float(p.sum())
     among = float(of_each.var(ddof=1)) if rows > 1 else 0.0
-    deviation = math.sqrt(max(2.0 * float(p @ (1.0 - p)), variance or 0.0, among))
+    deviation = math.sqrt(max(2.0 * float(p @ (1.0 - p)), variance, among))
     errors = max(_MORE / math.sqrt(rows), _MORE_OF_EACH)
     far = copies - expected >= errors * rows * deviation
     return (copies, expected) if far else None
 
 
-def _warn_of_rarer_alleles(targets: FloatArray, p: FloatArray, variance: float | None) -> None:
+def _warn_of_rarer_alleles(targets: FloatArray, p: FloatArray, variance: float) -> None:
     """Warn of frequencies of rarer alleles beside targets that count the alternate ones."""
     surplus = surplus_of_rarer_alleles(targets, p, variance)
     if surplus is not None and np.ptp(targets) > 0.0:  # a constant target is designed

@@ -189,8 +189,8 @@ def cautions_of(
     ]
     cautions += _of_group_means(factors, numbers)
     cautions += _of_persons(factors, numbers, {*known, *counts})
-    alone = all(len(words) >= len(factors[name].codes) for name, words in texts.items())
-    return cautions + _of_frequencies({name: values for name, (values, _) in held.items()}, alone)
+    unique = all(len(words) >= len(factors[name].codes) for name, words in texts.items())
+    return cautions + _of_frequencies({name: values for name, (values, _) in held.items()}, unique)
 
 
 def size_cautions(rows: int) -> list[str]:

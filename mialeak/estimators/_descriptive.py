@@ -11,7 +11,8 @@ from scipy import linalg, special
 from mialeak._arrays import FloatArray, as_floats, first_index, invalid, require
 from mialeak._labels import require_same_index
 from mialeak.estimators._influence import InfluenceFunctions
-from mialeak.estimators._rows import of_rows, warn_of_repeats
+from mialeak.estimators._rows import warn_of_repeats
+from mialeak.estimators._tables import of_rows
 
 __all__ = ["joint_influence", "mean_influence", "quantile_influence", "variance_influence"]
 

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -23,17 +23,13 @@ from mialeak._numerics.whitening import Outside
 from mialeak._warnings import warn
 from mialeak.estimators._cells import sentence_on_cells
 
-if TYPE_CHECKING:
-    from mialeak.estimators._influence import InfluenceFunctions
-
 __all__ = [
-    "of_rows",
     "refuse_computed_columns",
     "refuse_groups",
     "refusing_the_row",
     "times_of_rows",
+    "warn_of_labels",
     "warn_of_repeats",
-    "warn_of_rows",
     "warn_of_standard_columns",
     "warn_of_times",
 ]
@@ -54,18 +50,6 @@ _AGAIN = 1e-9
 _ROUNDING = 1e-13
 #: Columns of so few different values may be a design that has this mean by plan.
 _LEVELS = 6
-
-
-def of_rows(result: InfluenceFunctions, *tables: Any) -> InfluenceFunctions:
-    """`result` with the index of the first of the tables that is of pandas and has its rows."""
-    for table in tables:
-        index = getattr(getattr(table, "data", None), "row_labels", None)  # of statsmodels
-        if hasattr(table, "iloc"):
-            index = table.index
-        if index is not None and len(index) == result.n:
-            object.__setattr__(result, "row_names", index)
-            break
-    return result
 
 
 def times_of_rows(rows: FloatArray) -> IntArray:
@@ -273,22 +257,10 @@ def _are_equal(first: Any, second: Any) -> bool:
     return bool(np.all((first == second) | missing))
 
 
-def warn_of_rows(result: Any) -> None:
-    """Warn where persons have several rows, and where rows have other numbers in their table."""
-    groups = (getattr(result, "cov_kwds", None) or {}).get("groups")
-    n = len(result.model.exog)
-    if groups is not None and len(groups) == n:
-        for column in np.asarray(groups).reshape(n, -1).T:
-            size = len(set(column.tolist()))
-            if size < n:
-                _warn(
-                    f"the standard errors are those of {size:,} groups, and each of {n:,} rows "
-                    "counts as a person of its own. If a group is a person, sum the rows of "
-                    f"influence by group, times {size:,} / {n:,}, and pass theta and these sums to "
-                    "InfluenceFunctions"
-                )
-                break
-    labels = getattr(getattr(result.model, "data", None), "row_labels", None)
+def warn_of_labels(model: Any) -> None:
+    """Warn where rows have other numbers in their table."""
+    n = len(model.exog)
+    labels = getattr(getattr(model, "data", None), "row_labels", None)
     numbers = np.asarray(labels if labels is not None else [])
     if numbers.dtype.kind not in "iu" or numbers.size != n or n < 2:
         return
