@@ -84,7 +84,7 @@ def cautions_of_release(
         categories = _names(people, [(*each.columns, *each.where.masks) for each in outputs])
         cautions += _of_sample(people, categories, counts, mass)
     cautions += _of_ends(people, outputs)
-    return cautions + _of_hidden(people, outputs, threshold) + _of_rows(people, used)
+    return cautions + _of_hidden(people, outputs, threshold) + _of_rows(people, outputs, used)
 
 
 def _of_ends(people: People, outputs: Sequence[Output]) -> list[str]:
@@ -186,7 +186,7 @@ def _of_people(people: People, name: Any) -> Factor:
     return Factor(np.where(missing, -1, place)[column.codes[: people.rows]], levels)
 
 
-def _of_rows(people: People, used: Sequence[Any]) -> list[str]:
+def _of_rows(people: People, outputs: Sequence[Output], used: Sequence[Any]) -> list[str]:
     """Cautions for rows that are not one person each: visits, years, cells, and persons twice."""
     cautions = []
     factors = {name: _factor(people, name) for name in people.names[:_MOST_COLUMNS]}
@@ -223,20 +223,33 @@ def _of_rows(people: People, used: Sequence[Any]) -> list[str]:
         )
     elif len(columns) > 2 and (long := long_table(columns)):
         cautions.append(long)
-    cells = _key(list(columns.values()))
+    return cautions + _of_copies(people, outputs, _key(list(columns.values())))
+
+
+def _of_copies(people: People, outputs: Sequence[Output], cells: IntArray) -> list[str]:
+    """A caution for persons who are there several times, by their rows or by what is published."""
     sizes = np.bincount(cells)
-    divisor = int(np.gcd.reduce(sizes))
-    if divisor > 1 and sizes.size * math.log(divisor) >= -math.log(_CHANCE):
-        cautions.append(
-            f"Each combination of values is there {divisor:,} times, or a multiple of it, as if "
-            f"every row were there {divisor:,} times. Pass each person once."
-        )
-    elif size := repeated_piece(cells, sizes):
-        cautions.append(
+    of_tables = [("", sizes), *((f" of {each.name}", _sizes(people, each)) for each in outputs)]
+    for where, each in of_tables:
+        divisor = int(np.gcd.reduce(each)) if each.size else 1
+        if divisor > 1 and each.size * math.log(divisor) >= -math.log(_CHANCE):
+            return [
+                f"Each combination of values{where} is there {divisor:,} times, or a multiple of "
+                f"it, as if every row were there {divisor:,} times. Pass each person once."
+            ]
+    if size := repeated_piece(cells, sizes):
+        return [
             f"{size:,} rows one after another are there again, in the same order, as where files "
             "that share persons were joined. Pass each person once."
-        )
-    return cautions
+        ]
+    return []
+
+
+def _sizes(people: People, output: Output) -> IntArray:
+    """The people in each cell of an output that is not empty."""
+    of_row = output.of_row[: people.rows]
+    sizes = np.bincount(of_row[of_row >= 0])
+    return sizes[sizes > 0]
 
 
 def _factor(people: People, name: Any) -> Factor:
