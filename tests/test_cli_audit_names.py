@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pandas as pd
 import pytest
 
+from mialeak.auditing import one_run_audit
 from mialeak.cli import main
 
 RNG = np.random.default_rng(5)
@@ -71,3 +74,56 @@ def test_files_with_a_column_of_no_quantity_are_called_as_they_are(capsys, tmp_p
         pd.DataFrame({"score": scores}).to_csv(path, index=False)
     assert main(["audit", *map(str, paths)]) == 1
     assert "'conf_in score' and 'logit_out score' are two" in capsys.readouterr().err
+
+
+MEMBER = RNG.random(300) < 0.5
+
+
+def proved(capsys, frame, path):
+    """The bound of a file with the columns score and member."""
+    write = {".csv": frame.to_csv, ".parquet": frame.to_parquet, ".dta": stata(frame)}
+    write[path.suffix](path, index=False)
+    return bound(capsys, path)
+
+
+def stata(frame):
+    return lambda path, index: frame.to_stata(path, write_index=index)
+
+
+def bound(capsys, path):
+    capsys.readouterr()
+    line = ["audit", str(path), "--one-run", "--member", "member", "--json"]
+    assert main(line) == 0, capsys.readouterr().err
+    return json.loads(capsys.readouterr().out)["epsilon_lower"]
+
+
+@pytest.mark.parametrize(
+    ("inside", "outside"),
+    [("in", "out"), ("Member", "Nonmember"), ("In training", "Not in training"), ("yes", "no")],
+)
+def test_flags_with_labels_are_those_of_their_words(capsys, tmp_path, inside, outside):
+    """Stata and SPSS number them: in = 0 and out = 1, in the order of the alphabet."""
+    pyreadstat = pytest.importorskip("pyreadstat")
+    scores = RNG.normal(1.5 * MEMBER)
+    expected = one_run_audit(scores, MEMBER).epsilon_lower
+    assert expected > 0.5
+    words = pd.Categorical(np.where(MEMBER, inside, outside))
+    frame = pd.DataFrame({"score": scores, "member": words})
+    for name in ("flags.csv", "flags.parquet", "flags.dta"):
+        assert proved(capsys, frame, tmp_path / name) == pytest.approx(expected, abs=1e-9)
+    frame["member"] = np.where(MEMBER, 0.0, 1.0)
+    path = tmp_path / "flags.sav"
+    labels = {"member": {0: inside, 1: outside}}
+    pyreadstat.write_sav(frame, str(path), variable_value_labels=labels)
+    assert bound(capsys, path) == pytest.approx(expected, abs=1e-9)
+
+
+def test_flags_with_other_labels_are_their_codes(capsys, tmp_path):
+    pyreadstat = pytest.importorskip("pyreadstat")
+    scores = RNG.normal(1.5 * MEMBER)
+    frame = pd.DataFrame({"score": scores, "member": MEMBER * 1.0})
+    path = tmp_path / "flags.sav"
+    labels = {"member": {0: "first", 1: "second"}}
+    pyreadstat.write_sav(frame, str(path), variable_value_labels=labels)
+    expected = one_run_audit(scores, MEMBER).epsilon_lower
+    assert bound(capsys, path) == pytest.approx(expected, abs=1e-9)

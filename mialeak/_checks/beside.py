@@ -29,6 +29,7 @@ __all__ = [
     "Beside",
     "are_of_models",
     "beside",
+    "beside_index",
     "constant_words",
     "refuse_rows",
     "refuse_runs",
@@ -43,6 +44,8 @@ _NUMBERS_OF_COPIES = 10
 _ROWS_OF_SETTING = 10
 #: Numbers that differ by less are those of one setting, of data sets with a row more or less.
 _SAME = 0.01
+#: What an index without a name is called.
+_ROW_NAMES = "labels"
 #: Settings that are named.
 _SHOWN = 3
 #: Kinds of rows that are no canaries, and those that are.
@@ -92,6 +95,25 @@ def beside(table: Any, names: Sequence[str], chosen: Sequence[str]) -> list[Besi
         if name not in chosen and np.shape(values := _in_order(table[name])) == (size,):
             codes = np.unique(values, return_inverse=True)[1]
             columns.append(Beside(name, table[name], codes))
+    return columns
+
+
+def beside_index(values: Any) -> list[Beside]:
+    """The levels of the index of scores (of pandas); row numbers, and what numbers rows, are none.
+
+    An index without a name is one where its values repeat.
+    """
+    index = getattr(values, "index", None)
+    names = getattr(index, "names", None)
+    if names is None or len(index) != np.size(values):
+        return []
+    if list(names) == [None] and index.is_unique:
+        return []
+    columns = []
+    for place, name in enumerate(names):
+        level = np.asarray(index.get_level_values(place))
+        codes = np.unique(_in_order(level), return_inverse=True)[1]
+        columns.append(Beside(_ROW_NAMES if name is None else str(name), level, codes))
     return columns
 
 
@@ -195,7 +217,8 @@ def _refuse_flags(paths: Sequence[str], worlds: Sequence[Sequence[Beside]]) -> N
             if len(members) > 1:
                 raise ValueError(
                     f"{rule}it has members and others. Keep the rows of the world that it stands "
-                    f"for; for canaries of one run pass --one-run --member {each.name}"
+                    "for; for canaries of one run call one_run_audit(scores, member), with the "
+                    f"flags {each.name!r}"
                 )
             is_exchanged = any(others == [is_in] for _, others in flags[is_in])
             cure = "Exchange the two files" if is_exchanged else "Take the file of the other world"

@@ -1,4 +1,4 @@
-"""Scores of an audit that depend on one another, by columns or an index beside them."""
+"""Scores of an audit that depend on one another, by a column beside them."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from scipy.special import fdtrc, ndtri
 from mialeak._arrays import FloatArray, invalid
 from mialeak._checks.scores import names_identity, names_models
 
-__all__ = ["refuse_indices", "refuse_pairs", "refuse_several_rows"]
+__all__ = ["refuse_pairs", "refuse_several_rows"]
 
 #: Rows beyond the values of a column by which it is one of several rows of a run.
 _REPEATS = 20
@@ -94,22 +94,6 @@ def refuse_pairs(
         "world for the other half"
     )
     invalid("in_scores", rule, remedy=remedy)
-
-
-def refuse_indices(in_scores: Any, out_scores: Any) -> None:
-    """Refuse pandas Series with several scores of a run, or pairs, by an index that has a name."""
-    worlds = {"in_scores": in_scores, "out_scores": out_scores}
-    names, pairs = [], []
-    for argument, values in worlds.items():
-        index = getattr(values, "index", None)
-        name = getattr(index, "name", None)
-        if not isinstance(name, str) or np.ndim(values) != 1:
-            return
-        pairs.append((np.asarray(index).astype(str), np.asarray(values, np.float64)))
-        refuse_several_rows(name, argument, *pairs[-1])
-        names.append(name)
-    if names[0] == names[1]:
-        refuse_pairs(names[0], pairs[0], pairs[1])
 
 
 def _is_sorted(scores: FloatArray) -> bool:

@@ -8,13 +8,33 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from mialeak._arrays import FloatArray
 
-__all__ = ["in_numbers", "numbers"]
+__all__ = ["in_numbers", "is_flag", "numbers"]
 
-#: Words of a CSV that are flags.
-_TRUTH = dict.fromkeys(("true", "yes", "in", "member"), "1")
-_TRUTH |= dict.fromkeys(("false", "no", "out", "non-member", "non_member", "nonmember"), "0")
+#: Words that are flags, beside those that say "member" or "not in training".
+_TRUTH = {"true": "1", "yes": "1", "false": "0", "no": "0", "out": "0"}
+_NOT = re.compile(r"(?i)\s*(non|not)[\W_]*(an?\b)?")
+#: How types of Arrow that hold words begin.
+_WORDS = ("dictionary", "string", "large_string")
 #: Words of parts of the data, which are no flags of canaries.
 _PARTS = ("train", "training", "test", "val", "valid", "validation", "holdout", "held-out")
+
+
+def _flag_of(word: str) -> str | None:
+    """The flag, "1" or "0", that a word states; None for another word."""
+    from mialeak._checks.scores import names_members
+
+    word = word.strip().lower()
+    if word in _TRUTH:
+        return _TRUTH[word]
+    negation = _NOT.match(word)
+    if not names_members(word[negation.end() :] if negation else word):
+        return None
+    return "0" if negation else "1"
+
+
+def is_flag(word: str) -> bool:
+    """Whether a word states a flag."""
+    return _flag_of(word) is not None
 
 
 def numbers(path: str, column: Any, name: str | None = None) -> FloatArray:
@@ -22,8 +42,12 @@ def numbers(path: str, column: Any, name: str | None = None) -> FloatArray:
     import numpy as np
 
     from mialeak._arrays import as_floats
-    from mialeak._columns import Factor
+    from mialeak._columns import Factor, factor_from_arrow, factor_from_values
 
+    if isinstance(column, list):
+        column = factor_from_values(column, name)
+    elif str(getattr(column, "type", "")).startswith(_WORDS):
+        column = factor_from_arrow(column, name)
     n_missing = getattr(column, "n_missing" if isinstance(column, Factor) else "null_count", 0)
     if n_missing:
         what = "score in every row" if name is None else f"value of {name!r} in every row"
@@ -32,7 +56,7 @@ def numbers(path: str, column: Any, name: str | None = None) -> FloatArray:
         levels = np.empty(len(column.levels))
         for place, word in enumerate(column.levels):
             try:
-                levels[place] = float(_TRUTH.get(word.strip().lower(), word))
+                levels[place] = float(_flag_of(str(word)) or word)
             except ValueError:
                 raise ValueError(_not_a_number(path, word)) from None
         return as_floats(levels, path)[column.codes]

@@ -24,6 +24,7 @@ __all__ = [
     "name_of",
     "names_canaries",
     "names_identity",
+    "names_members",
     "names_models",
     "names_ratio",
     "refuse_flag_name",
@@ -178,6 +179,11 @@ def is_kind_of_training(name: str) -> bool:
     return _KINDS_OF_TRAINING.fullmatch(_letters(name)) is not None
 
 
+def names_members(name: str) -> bool:
+    """Whether this is what flags that are 1 for members, or their values, are called."""
+    return _MEMBERS.fullmatch(_letters(name)) is not None
+
+
 def are_members(name: str, word: str) -> bool | None:
     """Whether rows with the value `word` in a column of this name are members; None if unknown."""
     letters, word = _letters(name), word.strip().lower()
@@ -186,7 +192,7 @@ def are_members(name: str, word: str) -> bool | None:
         return None
     if _OTHERS.fullmatch(letters) and not word.endswith(("member", "members", "in", "out")):
         return is_out
-    if _MEMBERS.fullmatch(letters) or "member" in word:
+    if names_members(name) or "member" in word:
         return is_in
     return None
 

@@ -1,6 +1,7 @@
 """Files of Stata, SPSS and SAS, through pyreadstat.
 
-A value that has a label keeps its code: two codes may have one label, and a code may have none.
+A value that has a label keeps its code: two codes may have one label, and a code may have none.  A
+column of which each value has one of the labels that a caller asks for holds these instead.
 Missing are what the file marks as missing (the missing values of the package and the ones that the
 file defines), and empty text.
 """
@@ -31,7 +32,9 @@ _READERS: dict[str, tuple[str, str, tuple[bytes, ...]]] = {
 _STATA, _STATA_END, _RECORD = b"<stata_dta>", b"</stata_dta>", 80
 
 
-def read_statistical(file: TableFile, columns: Any) -> dict[str, Any]:
+def read_statistical(
+    file: TableFile, columns: Any, is_asked: Callable[[str], bool] | None = None
+) -> dict[str, Any]:
     """The columns of a file of Stata, SPSS or SAS."""
     reader, kind, magic = _READERS[file.format]
     file.check_head(*magic)
@@ -49,6 +52,11 @@ def read_statistical(file: TableFile, columns: Any) -> dict[str, Any]:
     rows = {len(values) for values in table.values()}
     if len(rows) > 1 or (described.number_rows is not None and rows != {described.number_rows}):
         file.damaged(kind, "rows are missing")
+    if is_asked is not None:
+        for name, labels in described.variable_value_labels.items():
+            words = [labels.get(value) for value in table.get(name, ())]
+            if words and all(isinstance(word, str) and is_asked(word) for word in words):
+                table[name] = words
     return {name: _column(table[name]) for name in chosen}
 
 

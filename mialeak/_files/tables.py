@@ -11,7 +11,7 @@ kept in Parquet.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -88,6 +88,7 @@ def read_table(
     markers_occur: bool = False,
     progress: bool = False,
     whole: bool = True,
+    labels: Callable[[str], bool] | None = None,
     frequencies: bool = False,
 ) -> Any:
     """The columns of a file: a dict of columns, or a ``pyarrow.Table`` for Parquet and Arrow.
@@ -120,6 +121,9 @@ def read_table(
     whole : bool
         If False, a folder and a large file are given as a :class:`LargeTable`, to be counted by
         blocks.
+    labels : callable, optional
+        Whether a label of Stata or SPSS stands for its value: a column whose values all have such
+        labels holds these.  By default values are the codes of the file.
     frequencies : bool
         Whether the file may hold frequencies of sites, which are given as :class:`Frequencies`.
 
@@ -176,7 +180,7 @@ def read_table(
         arrays = array_columns(file)
         table = {name: arrays[name] for name in choose_columns(list(arrays), columns)}
     else:
-        table = read_statistical(file, columns)
+        table = read_statistical(file, columns, labels)
     return _without_markers(table, markers, markers_occur) if markers else table
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from mialeak._arrays import FloatArray, as_choice, as_flag, as_probability
-from mialeak._checks.dependence import refuse_indices
+from mialeak._checks.beside import beside_index, refuse_runs
 from mialeak._checks.scores import cautions_of_names
 from mialeak._numerics.order import Order, smallest_bound
 from mialeak._numerics.rank_tests import GAUSSIAN, Curves, Pairs, indistinguishable
@@ -406,7 +406,7 @@ def audit(
     refuse_copies(order)
     refuse_repeats(order)
     series = refuse_orders(in_scores, out_scores)
-    refuse_indices(in_scores, out_scores)
+    refuse_runs(list(worlds), [beside_index(each) for each in worlds.values()], series)
     if not allow_reversed:
         require_direction(order, higher_is_member=higher_is_member)
     copies = check_resampled(order)

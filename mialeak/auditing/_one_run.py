@@ -12,6 +12,7 @@ from scipy.special import betaincc, expit
 
 from mialeak._arrays import FloatArray, as_count, as_flag, as_float, as_floats, invalid, require
 from mialeak._blocks import as_rng
+from mialeak._checks.beside import beside_index, refuse_rows
 from mialeak._checks.scores import cautions_of_fits, cautions_of_names, name_of
 from mialeak._numerics.order import IntArray, Order
 from mialeak._report.document import Document
@@ -307,6 +308,8 @@ def one_run_audit(
     allow_reversed = as_flag(allow_reversed, "allow_reversed")
     cautions_of_names(higher_is_member, allow_reversed, member=member, scores=scores)
     values, flags = canaries_of(scores, member)
+    named = refuse_rows("scores", beside_index(scores) or beside_index(member), flags)
+    named += cautions_of_fits(name_of(scores))
     delta, level = as_delta(delta), as_confidence(confidence)
     claim = as_claim(claimed_epsilon, delta)
     choices = choices_of(guesses, values.size, delta, 1.0 - level)
@@ -339,7 +342,7 @@ def one_run_audit(
         claimed_epsilon=claim,
         p_value=p_value,
         _members=int(below[size]),
-        _cautions=[*copies, *cautions_of(order), *cautions_of_fits(name_of(scores))],
+        _cautions=[*copies, *cautions_of(order), *named],
         _is_higher=higher_is_member,
         _choices=choices,
         _right=counts,

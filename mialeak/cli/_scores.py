@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mialeak._checks.flags import numbers
+from mialeak._checks.flags import is_flag, numbers
 from mialeak.cli._options import delimiter
 
 if TYPE_CHECKING:
@@ -58,8 +58,8 @@ def _read(path: str, options: argparse.Namespace) -> _File:
     is_run = options.one_run or options.stream
     is_chosen = options.member is not None or options.score is not None
     columns = list if is_chosen or is_run else None
-    common = {"format": options.format, "delimiter": delimiter(options)}
-    table = read_table(path, columns, **common)
+    common: dict[str, Any] = {"format": options.format, "delimiter": delimiter(options)}
+    table = read_table(path, columns, labels=is_flag, **common)
     every = names_of(table)
     names = [each for each in every if each and not each.startswith("__index_level_")]
     index = next((each for each in every if each not in names), None)

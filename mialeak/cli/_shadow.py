@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mialeak._checks.flags import numbers
+from mialeak._checks.flags import is_flag, numbers
 from mialeak.cli import _options, _output
 from mialeak.cli._audits import cautioned, give_audit, refuse_delta
 
@@ -122,7 +122,8 @@ def _columns(path: str, options: argparse.Namespace) -> Any:
                 f"{matrix.shape}{cure}"
             )
         return matrix
-    table = read_table(path, format=options.format, delimiter=_options.delimiter(options))
+    common: dict[str, Any] = {"format": options.format, "delimiter": _options.delimiter(options)}
+    table = read_table(path, labels=is_flag, **common)
     names = list(table) if isinstance(table, dict) else list(table.column_names)
     return {name: table[name] for name in names}
 
