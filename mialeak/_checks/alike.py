@@ -17,7 +17,7 @@ from mialeak._checks.samples import LEVEL, are_days
 from mialeak._columns import Factor
 from mialeak._fields import as_numbers
 
-__all__ = ["cautions_of_alike_rows", "quoted"]
+__all__ = ["cautions_of_alike_rows", "quoted", "ranks_of", "sharing_a_part"]
 
 IntArray = npt.NDArray[np.integer[Any]]
 
@@ -58,7 +58,7 @@ def cautions_of_alike_rows(
     Columns that are constant within values are those of groups, and no measures.  Of numbers
     neighbours must differ too: a column that rises with a measure names no persons.
     """
-    ranks = {name: place for name, each in published.items() if (place := _ranks(each)).size}
+    ranks = {name: place for name, each in published.items() if (place := ranks_of(each)).size}
     if len(ranks) < _FEWEST_ALIKE:
         return []
     for name, factor in names.items():
@@ -115,23 +115,29 @@ def _of_parts(name: Any, factor: Factor, ranks: Mapping[Any, FloatArray]) -> lis
 
     As P17_T0.bam and P17_T1.bam share P17, whatever stands before and behind it.
     """
+    for codes, (one, other) in sharing_a_part(factor):
+        alike = _alike_in(codes, ranks, name)
+        if alike:
+            return [
+                f"Names in column {name!r} that agree in a part, such as {one!r} and {other!r}, "
+                f"have rows that are alike in column {listed(alike)}, as samples or visits of a "
+                f"person are: {codes.size:,} rows have {np.unique(codes).size:,} such parts."
+            ]
+    return []
+
+
+def sharing_a_part(factor: Factor) -> Iterator[tuple[IntArray, list[str]]]:
+    """Codes of the parts that names of rows share, and two names that do; none of other columns."""
     rows = len(factor.codes)
-    if not _FEWEST < rows <= _MOST_ROWS or not isinstance(factor.value(0), str):
-        return []
+    if not _FEWEST < rows <= _MOST_ROWS or factor.n_missing or factor.rows_of_level.max() > 1:
+        return
+    if not isinstance(factor.value(0), str):
+        return
     words = [factor.value(code) for code in factor.codes.tolist()]
     for codes in _stems(words):
-        alike = _alike_in(codes, ranks, name)
-        if not alike:
-            continue
         order = np.argsort(codes, kind="stable")
         first = int(np.flatnonzero(np.diff(codes[order]) == 0)[0])
-        one, other = sorted(words[row] for row in order[first : first + 2].tolist())
-        return [
-            f"Names in column {name!r} that agree in a part, such as {one!r} and {other!r}, have "
-            f"rows that are alike in column {listed(alike)}, as samples or visits of a person are: "
-            f"{rows:,} rows have {np.unique(codes).size:,} such parts."
-        ]
-    return []
+        yield codes, sorted(words[row] for row in order[first : first + 2].tolist())
 
 
 def _stems(words: Sequence[str]) -> Iterator[IntArray]:
@@ -157,11 +163,14 @@ def _stems(words: Sequence[str]) -> Iterator[IntArray]:
                     yield codes
 
 
-def _ranks(factor: Factor) -> FloatArray:
-    """The ranks of the numbers of a measure without a missing value; empty for other columns."""
+def ranks_of(factor: Factor, fewest: int = _FEWEST_MEASURED) -> FloatArray:
+    """The ranks of the numbers of a measure without a missing value; empty for other columns.
+
+    A measure has `fewest` different numbers at least.
+    """
     levels = as_numbers(factor.levels, text=isinstance(factor.value(0), str))
     rows = factor.rows_of_level
-    if levels is None or factor.n_missing or np.count_nonzero(rows) < _FEWEST_MEASURED:
+    if levels is None or factor.n_missing or np.count_nonzero(rows) < fewest:
         return np.zeros(0)
     order = np.argsort(np.asarray(levels, np.float64), kind="stable")
     ranks = np.empty(len(levels))

@@ -42,6 +42,9 @@ _CODES = [
     ((-9.0, 0.0, 1.0, 2.0), (1, 0, 1, 2)),
 ]
 _NEARLY_ALL = 0.9
+#: Relative difference of two entries that would be equal without rounding, as of an inverse; and
+#: the fewest rows of a triangle whose zeros are no coincidence.
+_SYMMETRIC, _TRIANGLE = 1e-8, 5
 #: A mean 0 and a variance 1 after rounding to three decimals and more.
 _TYPED = 2e-3
 #: So many columns without a heterozygous genotype are no coincidence.
@@ -77,11 +80,11 @@ def cautions_of_matrix(
     of rows of genotypes that are alike.  `are_sites` is whether columns have names of sites.
     """
     rows, columns = matrix.shape
-    if rows == columns > 2 and not (matrix != matrix.T).any():
+    of_pairs = _shape_of_pairs(matrix) if rows == columns > 2 else ""
+    if of_pairs:
         return [
-            f"The {rows:,} columns are symmetric to the {rows:,} rows, as in a matrix of "
-            "correlations, relationships or distances. Take the table of which it was computed, "
-            "with a row for each person."
+            f"{of_pairs}, as in a matrix of correlations, relationships or distances. Take the "
+            "table of which it was computed, with a row for each person."
         ]
     copies = _of_copies(matrix, categories, kin) or same_persons(kin)
     cautions = _of_summaries(matrix) + copies
@@ -119,6 +122,18 @@ def cautions_of_matrix(
         f"The {rows:,} rows differ as sites do, and the {columns:,} columns as persons do: each "
         "row is taken for a person here. Transpose the table if its rows are sites.",
     ]
+
+
+def _shape_of_pairs(matrix: Numbers) -> str:
+    """What shows that a square matrix is one of pairs: it is symmetric, or a half of that."""
+    values, size = np.asarray(matrix, np.float64), len(matrix)
+    scale = np.abs(values).max(axis=1)
+    if (np.abs(values - values.T) <= _SYMMETRIC * np.minimum(scale, scale[:, None])).all():
+        return f"The {size:,} columns are symmetric to the {size:,} rows"
+    is_half = np.tril(values, -1).any() != np.triu(values, 1).any()
+    if not is_half or size < _TRIANGLE or not np.diagonal(values).all():
+        return ""
+    return f"All values on one side of the diagonal of the {size:,} rows and columns are 0"
 
 
 def _of_copies(

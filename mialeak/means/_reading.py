@@ -22,6 +22,7 @@ from mialeak._checks.persons import (
     weight_notes,
 )
 from mialeak._checks.text import refuse_foreign_numbers
+from mialeak._checks.together import family_cautions
 from mialeak._columns import Factor, each_factor
 from mialeak._fields import as_numbers
 from mialeak._files.tables import read_table
@@ -147,8 +148,9 @@ def _of_rows(
 
     `cautions` are those by the columns that are published.
     """
+    persons = person_cautions(unpublished, factors, places)
     more = [
-        *person_cautions(unpublished, factors, places),
+        *(persons or family_cautions(unpublished, factors, places)),
         *weight_cautions(factors),
         *cautions_of_cells(unpublished, factors, places),
         *cautions_of_genes({**unpublished, **names_of_rows(table)}),
