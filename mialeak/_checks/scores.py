@@ -30,6 +30,7 @@ __all__ = [
     "refuse_flag_name",
     "refuse_row_numbers",
     "refuse_score_name",
+    "refuse_turned",
 ]
 
 #: Words in names of columns: of scores that are small, or large, for members; of what turns a score
@@ -65,6 +66,9 @@ _NAMES = re.compile("(canary|example|sample|record|ids?|uid|idx|index|prompt|tex
 #: where a file has several models; and of columns of models.
 _FITTED, _RATIO = re.compile("(lira|rmia)"), re.compile("(llrs?|likelihoodratios?)")
 _MODELS = re.compile("(models?|modelids?|shadow|shadows|seeds?|runs?)")
+#: Words in names of an axis of examples; so many of its labels are looked at, of so few words.
+_EXAMPLES = re.compile("(canar(y|ies)|examples?|samples?|records?|prompts?|images?|img)(ids?|idx)?")
+_LABELS, _WORDS_OF_LABEL = 8, 3
 #: Words in names of files, or columns, that hold the rows of one model.
 _TRAINED = re.compile("(train|training|trainset|seen)")
 _TESTED = re.compile("(test|testing|testset|val|valid|validation|eval|heldout|holdout|unseen)")
@@ -356,6 +360,34 @@ def _refuse_world_names(names: list[str], argument: str) -> None:
         )
         rule = f"be scores of separate runs; by their names {of}: no bound follows from them"
         invalid(argument, rule, remedy=remedy)
+
+
+def refuse_turned(rows: tuple[Any, Sequence[Any]], columns: tuple[Any, Sequence[Any]]) -> None:
+    """Refuse examples by models, by the name of each axis, or by its labels, such as model_7."""
+    said = [_axis(*rows), _axis(*columns)]
+    if said[0] == said[1] or not (said[0] == "examples" or said[1] == "models"):
+        return
+    shown = [name or next(iter(labels), None) for name, labels in (rows, columns)]
+    rule = (
+        "have a model in each row and an example in each column; by their names "
+        f"rows are {shown[0]!r} and columns {shown[1]!r}"
+    )
+    invalid(
+        "scores", rule, remedy="Transpose both matrices, of scores and of flags, or rename them"
+    )
+
+
+def _axis(name: Any, labels: Sequence[Any]) -> str | None:
+    """What an axis of a matrix holds, "models" or "examples", if that is known."""
+    words = [each for each in labels[:_LABELS] if isinstance(each, str)]
+    if any(len(_single_words(each)) > _WORDS_OF_LABEL for each in words):
+        words = []
+    for called in ([name] if isinstance(name, str) else [], words):
+        if called and all(map(names_models, called)):
+            return "models"
+        if called and all(is_called(each, _EXAMPLES) for each in called):
+            return "examples"
+    return None
 
 
 def _refuse_settings(names: Sequence[Any], argument: str) -> None:
