@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -41,7 +41,8 @@ _SMALL = re.compile(
     "bitsper|uncertaint(y|ies)|grad(ient)?norms?|pval|pvalues?)"
 )
 _LARGE = re.compile(
-    "(confidences?|(log)?(lik|likelihoods?|probs?|p)|probabilit(y|ies)|logits?|margins?|softmax)"
+    "(confidences?|(log)?(lik|likelihoods?|probs?|p)|probabilit(y|ies)|logits?|margins?|softmax|"
+    "accurac(y|ies))"
 )
 _PROBABILITIES = re.compile("(confidences?|probs?|probabilit(y|ies)|softmax)")
 _NEGATED = re.compile("(neg|negative|negated|minus|inv|inverse|inverted|reciprocal)")
@@ -242,7 +243,9 @@ def cautions_of_worlds(
 
     Names of files may state more than a quantity: of their words only those of units are compared.
     """
-    _refuse_world_names([str(name) for name in names], argument)
+    if argument != "member_losses":  # which are called so
+        _refuse_members([str(name) for name in names], argument)
+    _refuse_parts([str(name) for name in names], argument)
     _refuse_settings(names, argument)
     _refuse_quantities(names, worlds, argument)
     words = [_quantity(name) for name in names]
@@ -342,24 +345,29 @@ def refuse_row_numbers(name: str, argument: str, values: Any) -> None:
         invalid(argument, rule, remedy="Choose the column of scores")
 
 
-def _refuse_world_names(names: list[str], argument: str) -> None:
-    """Refuse the rows that a model was trained on beside others, by the names of both worlds."""
-    trained, tested = ([is_called(name, kind) for name in names] for kind in (_TRAINED, _TESTED))
+def _refuse_members(names: list[str], argument: str) -> None:
+    """Refuse the members of a model beside others, by the names of both worlds."""
     others = [re.search(r"(?i)non[\W_]*member", name) is not None for name in names]
     members = [re.search("(?i)member", name) is not None for name in names]
     short = [(is_called(name, _MEM), is_called(name, _NON)) for name in names]
-    of = None
     if (all(members) and sum(others) == 1) or set(short) == {(True, False), (False, True)}:
-        of = "they are of members and others of one model"
-    elif trained != tested and trained in ([True, False], [False, True]) and any(tested):
-        of = "they are of training and of test rows, which depend on one model"
-    if of is not None:
-        remedy = (
-            "Put canaries in by fair coins and call one_run_audit(scores, member); if each score "
-            "is of a run of its own, rename them"
-        )
-        rule = f"be scores of separate runs; by their names {of}: no bound follows from them"
-        invalid(argument, rule, remedy=remedy)
+        _refuse_one_model(argument, "members and others of one model")
+
+
+def _refuse_parts(names: list[str], argument: str) -> None:
+    """Refuse the rows that a model was trained on beside others, by the names of both worlds."""
+    trained, tested = ([is_called(name, kind) for name in names] for kind in (_TRAINED, _TESTED))
+    if trained != tested and trained in ([True, False], [False, True]) and any(tested):
+        _refuse_one_model(argument, "training and of test rows, which depend on one model")
+
+
+def _refuse_one_model(argument: str, what: str) -> NoReturn:
+    remedy = (
+        "Put canaries in by fair coins and call one_run_audit(scores, member); if each score "
+        "is of a run of its own, rename them"
+    )
+    rule = f"be scores of separate runs; by their names they are of {what}: no bound follows from"
+    invalid(argument, f"{rule} them", remedy=remedy)
 
 
 def refuse_turned(rows: tuple[Any, Sequence[Any]], columns: tuple[Any, Sequence[Any]]) -> None:
