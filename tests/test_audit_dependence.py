@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 from mialeak.auditing import AuditStream, audit, one_run_audit
+from mialeak.guarantees import overfitting_security_bound
 
 RNG = np.random.default_rng(11)
 CANARIES = 100
@@ -58,3 +59,35 @@ def test_an_index_of_settings_has_one_value():
     scores = pd.Series(RNG.normal(size=120), sigma)
     with pytest.raises(ValueError, match=r"in_scores must have the scores of one training; 'sigma"):
         audit(scores, RNG.normal(size=120))
+
+
+def losses(size, index, names):
+    """Losses of one law with and without the target, as Series."""
+    return [
+        pd.Series(RNG.exponential(size=size), index=labels, name=name)
+        for labels, name in zip(index, names, strict=True)
+    ]
+
+
+def test_losses_of_one_model_bound_no_security():
+    """Losses of separate runs may be called as the arguments are."""
+    models = [pd.Index(np.repeat(np.arange(k, k + 10), 30), name="model") for k in (0, 10)]
+    once = [pd.Index(np.arange(k, k + 300), name="model") for k in (0, 300)]
+    called = ("member_loss", "nonmember_loss")
+    right = overfitting_security_bound(*losses(300, once, called))
+    assert right.security_upper > 0.8
+    with pytest.raises(ValueError, match=r"^member_losses must have one score for each run; its 3"):
+        overfitting_security_bound(*losses(300, models, called))
+    for names, words in (
+        (("train_loss", "test_loss"), "member_losses must be scores of separate runs; by their na"),
+        (("accuracy", "accuracy"), "called 'accuracy', of which large values are evidence for"),
+        (
+            ("loss", "perplexity"),
+            "the same quantity .* 'loss' and 'perplexity' are two",
+        ),
+        (("loss_eps1", "loss_eps8"), "eps is 1 in one and 8 in the other"),
+    ):
+        with pytest.raises(ValueError, match=words):
+            overfitting_security_bound(*losses(300, once, names))
+    with pytest.warns(UserWarning, match="have two names, 'loss_nats' and 'loss_bits'"):
+        overfitting_security_bound(*losses(300, once, ("loss_nats", "loss_bits")))

@@ -1,6 +1,7 @@
 """Files of shadow models: columns and rows are matched by the names that both files have."""
 
 import json
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -100,3 +101,25 @@ def test_an_axis_of_queries_is_named_with_its_cure(tmp_path, capsys, axes):
 def test_models_by_examples_are_no_canaries_of_one_run(call):
     with pytest.raises(ValueError, match=r"its shape is \(8, 5\). For shadow models .* its row"):
         call(np.zeros((8, 5)), np.zeros((8, 5)))
+
+
+def test_matrices_whose_axes_are_named_are_not_taken_transposed(capsys, tmp_path, frames):
+    """pandas.pivot names both axes; in a file the name of the rows is that of the first column."""
+    words = "must have a model in each row and an example in each column; by their names rows are "
+    named = [each.rename_axis("model").rename_axis("example", axis=1) for each in frames]
+    assert shadow_audit(*named).proved.sum() == LEAKS.sum()
+    turned = [each.T for each in named]
+    for rows, columns in (("example", "model"), ("example", None), (None, "model"), (None, None)):
+        pair = [each.rename_axis(rows).rename_axis(columns, axis=1) for each in turned]
+        with pytest.raises(ValueError, match=f"scores {words}"):
+            shadow_audit(*pair)
+    paths = [str(tmp_path / f"{name}.csv") for name in ("turned", "flags")]
+    for path, frame in zip(paths, turned, strict=True):
+        frame.set_axis(range(64), axis=1).to_csv(path)
+    assert main(["audit", "--shadow", *paths]) == 1
+    assert f"turned.csv {words}'example'" in capsys.readouterr().err
+    # Names that say nothing of the axes are taken: the scores decide.
+    other = [each.T.set_axis(range(64), axis=1).rename_axis("id") for each in frames]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert shadow_audit(*(each.reset_index(drop=True) for each in other)).n_models == 40

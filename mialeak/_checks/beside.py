@@ -177,9 +177,15 @@ def _refuse_setting(path: str, each: Beside) -> None:
 
 
 def refuse_runs(
-    paths: Sequence[str], worlds: Sequence[Sequence[Beside]], scores: Sequence[FloatArray]
+    paths: Sequence[str],
+    worlds: Sequence[Sequence[Beside]],
+    scores: Sequence[FloatArray],
+    arguments: Sequence[str] = ("in_scores", "out_scores"),
 ) -> None:
-    """Refuse files of separate runs that are of several trainings, or of several rows a run."""
+    """Refuse separate runs that are of several trainings, or of several rows a run.
+
+    `paths` are the files, or the `arguments` of Python, whose columns these are.
+    """
     for path, columns in zip(paths, worlds, strict=True):
         for each in columns:
             if each.is_set() and (is_hyperparameter(each.name) or _names_trainings(each)):
@@ -189,14 +195,14 @@ def refuse_runs(
     for name, first in by_name[0].items():
         if (second := by_name[1].get(name)) is not None and is_hyperparameter(name):
             _refuse_other_setting(paths, first, second)
-    for argument, columns, values in zip(("in_scores", "out_scores"), worlds, scores, strict=True):
+    for argument, columns, values in zip(arguments, worlds, scores, strict=True):
         for each in columns:
             refuse_several_rows(each.name, argument, each.codes, values)
     for name, first in by_name[0].items():
         second = by_name[1].get(name)
         if second is not None and all(each.kinds == len(each.codes) for each in (first, second)):
             words = [texts_of(each.column) for each in (first, second)]
-            refuse_pairs(name, (words[0], scores[0]), (words[1], scores[1]))
+            refuse_pairs(name, arguments[0], (words[0], scores[0]), (words[1], scores[1]))
 
 
 def _refuse_flags(paths: Sequence[str], worlds: Sequence[Sequence[Beside]]) -> None:

@@ -61,7 +61,7 @@ def _are_alike(groups: npt.NDArray[np.intp], scores: FloatArray) -> bool:
 
 
 def refuse_pairs(
-    name: str, inside: tuple[Any, FloatArray], outside: tuple[Any, FloatArray]
+    name: str, argument: str, inside: tuple[Any, FloatArray], outside: tuple[Any, FloatArray]
 ) -> None:
     """Refuse scores of both worlds that a column pairs, where one is small if the other is large.
 
@@ -93,7 +93,7 @@ def refuse_pairs(
         f"Keep the scores of one world for half of the values of {name!r}, and those of the other "
         "world for the other half"
     )
-    invalid("in_scores", rule, remedy=remedy)
+    invalid(argument, rule, remedy=remedy)
 
 
 def _is_sorted(scores: FloatArray) -> bool:

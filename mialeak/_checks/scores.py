@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 
@@ -30,6 +30,7 @@ __all__ = [
     "refuse_flag_name",
     "refuse_row_numbers",
     "refuse_score_name",
+    "refuse_turned",
 ]
 
 #: Words in names of columns: of scores that are small, or large, for members; of what turns a score
@@ -40,7 +41,8 @@ _SMALL = re.compile(
     "bitsper|uncertaint(y|ies)|grad(ient)?norms?|pval|pvalues?)"
 )
 _LARGE = re.compile(
-    "(confidences?|(log)?(lik|likelihoods?|probs?|p)|probabilit(y|ies)|logits?|margins?|softmax)"
+    "(confidences?|(log)?(lik|likelihoods?|probs?|p)|probabilit(y|ies)|logits?|margins?|softmax|"
+    "accurac(y|ies))"
 )
 _PROBABILITIES = re.compile("(confidences?|probs?|probabilit(y|ies)|softmax)")
 _NEGATED = re.compile("(neg|negative|negated|minus|inv|inverse|inverted|reciprocal)")
@@ -65,6 +67,9 @@ _NAMES = re.compile("(canary|example|sample|record|ids?|uid|idx|index|prompt|tex
 #: where a file has several models; and of columns of models.
 _FITTED, _RATIO = re.compile("(lira|rmia)"), re.compile("(llrs?|likelihoodratios?)")
 _MODELS = re.compile("(models?|modelids?|shadow|shadows|seeds?|runs?)")
+#: Words in names of an axis of examples; so many of its labels are looked at, of so few words.
+_EXAMPLES = re.compile("(canar(y|ies)|examples?|samples?|records?|prompts?|images?|img)(ids?|idx)?")
+_LABELS, _WORDS_OF_LABEL = 8, 3
 #: Words in names of files, or columns, that hold the rows of one model.
 _TRAINED = re.compile("(train|training|trainset|seen)")
 _TESTED = re.compile("(test|testing|testset|val|valid|validation|eval|heldout|holdout|unseen)")
@@ -240,7 +245,9 @@ def cautions_of_worlds(
 
     Names of files may state more than a quantity: of their words only those of units are compared.
     """
-    _refuse_world_names([str(name) for name in names], argument)
+    if argument != "member_losses":  # which are called so
+        _refuse_members([str(name) for name in names], argument)
+    _refuse_parts([str(name) for name in names], argument)
     _refuse_settings(names, argument)
     _refuse_quantities(names, worlds, argument)
     words = [_quantity(name) for name in names]
@@ -340,24 +347,57 @@ def refuse_row_numbers(name: str, argument: str, values: Any) -> None:
         invalid(argument, rule, remedy="Choose the column of scores")
 
 
-def _refuse_world_names(names: list[str], argument: str) -> None:
-    """Refuse the rows that a model was trained on beside others, by the names of both worlds."""
-    trained, tested = ([is_called(name, kind) for name in names] for kind in (_TRAINED, _TESTED))
+def _refuse_members(names: list[str], argument: str) -> None:
+    """Refuse the members of a model beside others, by the names of both worlds."""
     others = [re.search(r"(?i)non[\W_]*member", name) is not None for name in names]
     members = [re.search("(?i)member", name) is not None for name in names]
     short = [(is_called(name, _MEM), is_called(name, _NON)) for name in names]
-    of = None
     if (all(members) and sum(others) == 1) or set(short) == {(True, False), (False, True)}:
-        of = "they are of members and others of one model"
-    elif trained != tested and trained in ([True, False], [False, True]) and any(tested):
-        of = "they are of training and of test rows, which depend on one model"
-    if of is not None:
-        remedy = (
-            "Put canaries in by fair coins and call one_run_audit(scores, member); if each score "
-            "is of a run of its own, rename them"
-        )
-        rule = f"be scores of separate runs; by their names {of}: no bound follows from them"
-        invalid(argument, rule, remedy=remedy)
+        _refuse_one_model(argument, "members and others of one model")
+
+
+def _refuse_parts(names: list[str], argument: str) -> None:
+    """Refuse the rows that a model was trained on beside others, by the names of both worlds."""
+    trained, tested = ([is_called(name, kind) for name in names] for kind in (_TRAINED, _TESTED))
+    if trained != tested and trained in ([True, False], [False, True]) and any(tested):
+        _refuse_one_model(argument, "training and of test rows, which depend on one model")
+
+
+def _refuse_one_model(argument: str, what: str) -> NoReturn:
+    remedy = (
+        "Put canaries in by fair coins and call one_run_audit(scores, member); if each score "
+        "is of a run of its own, rename them"
+    )
+    rule = f"be scores of separate runs; by their names they are of {what}: no bound follows from"
+    invalid(argument, f"{rule} them", remedy=remedy)
+
+
+def refuse_turned(rows: tuple[Any, Sequence[Any]], columns: tuple[Any, Sequence[Any]]) -> None:
+    """Refuse examples by models, by the name of each axis, or by its labels, such as model_7."""
+    said = [_axis(*rows), _axis(*columns)]
+    if said[0] == said[1] or not (said[0] == "examples" or said[1] == "models"):
+        return
+    shown = [name or next(iter(labels), None) for name, labels in (rows, columns)]
+    rule = (
+        "have a model in each row and an example in each column; by their names "
+        f"rows are {shown[0]!r} and columns {shown[1]!r}"
+    )
+    invalid(
+        "scores", rule, remedy="Transpose both matrices, of scores and of flags, or rename them"
+    )
+
+
+def _axis(name: Any, labels: Sequence[Any]) -> str | None:
+    """What an axis of a matrix holds, "models" or "examples", if that is known."""
+    words = [each for each in labels[:_LABELS] if isinstance(each, str)]
+    if any(len(_single_words(each)) > _WORDS_OF_LABEL for each in words):
+        words = []
+    for called in ([name] if isinstance(name, str) else [], words):
+        if called and all(map(names_models, called)):
+            return "models"
+        if called and all(is_called(each, _EXAMPLES) for each in called):
+            return "examples"
+    return None
 
 
 def _refuse_settings(names: Sequence[Any], argument: str) -> None:

@@ -16,6 +16,7 @@ from mialeak._arrays import (
     require,
     unsupported,
 )
+from mialeak._checks.scores import refuse_turned
 from mialeak._report.document import Document
 from mialeak._report.report import Panel, Report
 from mialeak._results import Kind, as_confidence
@@ -285,6 +286,11 @@ def _tables(scores: Any, members: Any) -> tuple[FloatArray, BoolArray]:
         invalid("scores", rule, remedy="Call shadow_audit(scores, members)")
     refuse_other_order(scores, members, "members")
     refuse_other_order(getattr(scores, "T", None), getattr(members, "T", None), "members.T")
+    frame = scores if hasattr(scores, "columns") else members
+    if hasattr(frame, "columns"):
+        axes: list[Any] = [getattr(frame, each, []) for each in ("index", "columns")]
+        rows, columns = ((getattr(axis, "name", None), axis) for axis in axes)
+        refuse_turned(rows, columns)
     values, flags = as_floats(scores, "scores", finite=True), as_floats(members, "members")
     for name, given in (("scores", values), ("members", flags)):
         if given.ndim != 2:

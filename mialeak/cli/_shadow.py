@@ -84,6 +84,8 @@ def _matrices(
     """
     import numpy as np
 
+    from mialeak._checks.scores import refuse_turned
+
     paths = options.inside, options.outside
     first, second = (_columns(path, options) for path in paths)
     are_named = isinstance(first, dict) and isinstance(second, dict)
@@ -92,6 +94,7 @@ def _matrices(
     if label is not None:
         models = [[str(each) for each in _values(table.pop(label))] for table in (first, second)]
     names = list(first) if isinstance(first, dict) else None
+    refuse_turned((label, models[0] if models else []), (None, names or []))
     scores, flags = _stacked(paths[0], first), _stacked(paths[1], second)
     # Of a transposed file the names are numbers of the other side: its shape is refused.
     if are_named and not scores.shape == flags.shape[::-1] != flags.shape:

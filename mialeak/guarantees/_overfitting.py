@@ -9,10 +9,12 @@ from typing import Any
 import numpy as np
 
 from mialeak._arrays import FloatArray, as_flag, as_float, as_scores, invalid
-from mialeak._checks.scores import are_turned, name_of, refuse_score_name
+from mialeak._checks.beside import beside_index, refuse_runs
+from mialeak._checks.scores import are_turned, cautions_of_names, name_of, refuse_score_name
 from mialeak._numerics.order import Order, smallest_bound
 from mialeak._numerics.rank_tests import Curves, Pairs
 from mialeak._results import Kind, Result, as_confidence
+from mialeak._warnings import warn
 from mialeak.guarantees._guarantees import positive
 
 __all__ = ["SecurityBound", "overfitting_security_bound"]
@@ -70,7 +72,8 @@ def overfitting_security_bound(
         Losses of rows that were trained on, and of fresh ones: numbers that are smaller for
         members.  Of confidences pass the negative logarithms.  **All must be independent**: one
         loss from each training run.  Losses of the members of one model are not independent; with
-        them `plug_in` describes that model, and nothing is proved about the procedure.
+        them `plug_in` describes that model, and nothing is proved about the procedure: Series that
+        are called as training and test rows, or whose index names the models, are refused.
     gamma : float
         Weight of the game, ``nu / (lambda (1 - nu))`` with ``nu`` the share of non-members and
         ``lambda`` the weight of a true positive.
@@ -114,6 +117,11 @@ def overfitting_security_bound(
     """
     inside = _as_losses(member_losses, "member_losses")
     outside = _as_losses(nonmember_losses, "nonmember_losses")
+    given = {"member_losses": member_losses, "nonmember_losses": nonmember_losses}
+    for caution in cautions_of_names(False, True, **given):
+        warn(caution)
+    columns = [beside_index(each) for each in given.values()]
+    refuse_runs(list(given), columns, [inside, outside], list(given))
     gamma = float(positive(as_float(gamma, "gamma"), "gamma"))
     level = as_confidence(confidence)
     _require_no_flags(inside, outside)
