@@ -76,7 +76,8 @@ def z_estimator(
     Warns
     -----
     UserWarning
-        If each row occurs several times, as those of persons that are in the table several times.
+        If persons have several rows: each row occurs several times, or an index of pandas names
+        persons.
 
     Notes
     -----
@@ -118,8 +119,9 @@ def z_estimator(
     warn_of_repeats(terms, "psi(X, theta)")
     influence = -np.linalg.solve(mean, terms.T).T
     if slopes.ndim == 2:
-        return of_rows(InfluenceFunctions(theta, influence), X)
-    return of_rows(InfluenceFunctions(theta, influence, _omitted(influence, slopes, mean)), X)
+        return of_rows(InfluenceFunctions(theta, influence), X, kind="rows")
+    rows = InfluenceFunctions(theta, influence, _omitted(influence, slopes, mean))
+    return of_rows(rows, X, kind="rows")
 
 
 def _omitted(influence: FloatArray, slopes: FloatArray, mean: FloatArray) -> FloatArray:
@@ -327,6 +329,11 @@ def least_squares_influence(
         If shapes do not match, anything is NaN or infinite, columns are collinear (without a
         penalty), or X fits y perfectly.
 
+    Warns
+    -----
+    UserWarning
+        As :func:`influence_of`, of X and y.
+
     See Also
     --------
     influence_of : the same for a regression that has been fitted.
@@ -405,6 +412,11 @@ def logistic_influence(
         If shapes do not match, anything is NaN or infinite, y is not 0 or 1, columns are collinear
         (without a penalty), or the classes can be separated: then no finite coefficients fit best.
         With a penalty, if that is so small that it is lost in rounding.
+
+    Warns
+    -----
+    UserWarning
+        As :func:`influence_of`, of X and y.
 
     See Also
     --------

@@ -64,9 +64,7 @@ def cautions_of_release(
     counted = _names(people, [each.columns for each in outputs])
     used = _names(people, [(*each.columns, *each.where.masks, *each.weights) for each in outputs])
     factors = {name: _of_people(people, name) for name in used}
-    cautions = [
-        each.replace("pass missing=", "list it in `missing`: ") for each in marker_cautions(factors)
-    ]
+    cautions = marker_cautions(factors, cure="list it in `missing`: [{!r}]")
     cautions += cautions_of_spellings(factors)
     limited = _names(people, [tuple(each.where.masks) for each in outputs])
     cautions += cautions_of_thousands({name: factors[name] for name in limited})
