@@ -43,6 +43,14 @@ def test_siblings_show_by_their_names(name, size):
     assert mean_leakage(first).cautions == ()
 
 
+def test_siblings_of_a_csv_show_too(tmp_path):
+    genotypes = siblings(3)
+    sample = [f"F{k // 3:03}.{k}" for k in range(len(genotypes))]
+    frame(genotypes, sample=sample).to_csv(tmp_path / "f.csv", index=False)
+    (caution,) = mean_leakage(tmp_path / "f.csv").cautions
+    assert "have a correlation of 0.4" in caution
+
+
 def test_the_score_of_siblings_is_larger_by_the_factor_that_is_stated():
     """What a member of a family shifts the sum by, against the variance of that of families."""
     rng, size = np.random.default_rng(1), 3

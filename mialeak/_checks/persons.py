@@ -28,6 +28,7 @@ from mialeak._labels import names_of
 
 __all__ = [
     "cautions_of_cells",
+    "cautions_of_names_beside",
     "cautions_of_shared_persons",
     "names_of_rows",
     "person_cautions",
@@ -120,6 +121,31 @@ def _signs_of_persons(
     unpublished: Mapping[Any, Factor], published: Mapping[Any, Factor], rows: IntArray
 ) -> list[str]:
     chosen = {name: Factor(each.codes[rows], each.levels) for name, each in unpublished.items()}
+    named = _signs_of_names(chosen, published)
+    if named:
+        return named
+    columns = len(published) + len(chosen)
+    if columns > _MOST_COLUMNS or columns * rows.size > _MOST_VALUES:
+        return []
+    every = {name: Factor(each.codes[rows], each.levels) for name, each in published.items()}
+    owner, others = groups_of_rows({**every, **chosen}, among=chosen)
+    if owner is not None and not is_household_name(owner):
+        return [
+            f"Rows of one value of column {quoted(owner, published)} agree in column "
+            f"{listed(others)}, as those of a person, or of a household, do."
+        ]
+    measures = {name: Factor(each.codes[rows], each.levels) for name, each in published.items()}
+    numbers = number_persons(chosen)
+    names = {name: each for name, each in {**every, **chosen}.items() if name not in numbers}
+    return cautions_of_alike_rows(names, measures, chosen)
+
+
+def cautions_of_names_beside(columns: Mapping[Any, Factor]) -> list[str]:
+    """The same by the names of columns of another table, which describe the rows of this one."""
+    return [f"{sign} {_CURE}" for sign in _signs_of_names(columns, ())]
+
+
+def _signs_of_names(chosen: Mapping[Any, Factor], published: Container[Any]) -> list[str]:
     numbers = number_persons(chosen)
     for name, factor in chosen.items():
         if name in numbers:
@@ -134,19 +160,7 @@ def _signs_of_persons(
         is_index = name in _INDICES and _are_words(factor)
         if is_index and max(_FEWEST, known / _ROWS_OF_NAME) <= values < known:
             return [f"The index has {values:,} values in {known:,} rows."]
-    columns = len(published) + len(chosen)
-    if columns > _MOST_COLUMNS or columns * rows.size > _MOST_VALUES:
-        return []
-    every = {name: Factor(each.codes[rows], each.levels) for name, each in published.items()}
-    named, others = groups_of_rows({**every, **chosen}, among=chosen)
-    if named is not None and not is_household_name(named):
-        return [
-            f"Rows of one value of column {quoted(named, published)} agree in column "
-            f"{listed(others)}, as those of a person, or of a household, do."
-        ]
-    measures = {name: Factor(each.codes[rows], each.levels) for name, each in published.items()}
-    names = {name: each for name, each in {**every, **chosen}.items() if name not in numbers}
-    return cautions_of_alike_rows(names, measures, chosen)
+    return []
 
 
 def _are_words(factor: Factor) -> bool:

@@ -15,7 +15,8 @@ from mialeak._arrays import FloatArray
 from mialeak._checks.alike import ranks_of, sharing_a_part
 from mialeak._checks.names import is_name_of_relatives
 from mialeak._checks.samples import LEVEL
-from mialeak._columns import Factor, numeric_levels
+from mialeak._columns import Factor
+from mialeak._fields import as_numbers
 
 __all__ = ["family_cautions"]
 
@@ -37,27 +38,29 @@ def family_cautions(
     With a correlation r of the k members the difference of the two worlds is that of persons drawn
     alone times ``sqrt(1 + (k - 1) r)``.
     """
+    labels = {
+        name: each
+        for name, each in {**published, **unpublished}.items()
+        if len(each.levels) >= rows.size > 0 and isinstance(each.value(0), str)
+    }
+    groups = {name: each for name, each in unpublished.items() if is_name_of_relatives(name)}
+    if not labels and not groups:
+        return []
     count = min(_COLUMNS, _MOST_VALUES // max(rows.size, 1))
     first = dict(islice(published.items(), count))
     every = {name: Factor(each.codes[rows], each.levels) for name, each in first.items()}
     sites = {name: each for name, each in every.items() if _is_site(each)}
-    chosen = {
-        name: Factor(each.codes[rows], each.levels)
-        for name, each in unpublished.items()
-        if is_name_of_relatives(name) or len(sites) >= _FEWEST_SITES
-    }
     measures = {name: place for name, each in every.items() if (place := ranks_of(each)).size}
     measures |= {name: ranks_of(each, fewest=2) for name, each in sites.items()}
-    for name, factor in chosen.items():
-        if is_name_of_relatives(name) and not factor.n_missing:
-            sentence = _of_groups(factor.codes, list(measures.values()))
-            if sentence:
-                return [f"Rows of one value of column {name!r}, which is left out, {sentence}"]
+    for name, each in groups.items():
+        sentence = _of_groups(each.codes[rows], list(measures.values()))
+        if sentence:
+            return [f"Rows of one value of column {name!r}, which is left out, {sentence}"]
     if len(sites) < _FEWEST_SITES:
         return []
     ranks = [measures[name] for name in sites]
-    for name, factor in (every | chosen).items():
-        for codes, (one, other) in sharing_a_part(factor):
+    for name, each in labels.items():
+        for codes, (one, other) in sharing_a_part(Factor(each.codes[rows], each.levels)):
             sentence = _of_groups(codes, ranks, _OF_RELATIVES)
             if sentence:
                 return [
@@ -68,15 +71,17 @@ def family_cautions(
 
 
 def _is_site(factor: Factor) -> bool:
-    numbers = numeric_levels(factor)
+    numbers = as_numbers(factor.levels, text=isinstance(factor.value(0), str))
     if numbers is None or factor.n_missing:
         return False
-    shown = np.asarray(numbers)[factor.rows_of_level > 0]
+    shown = np.asarray(numbers, np.float64)[factor.rows_of_level > 0]
     return bool(shown.size > 1 and np.isin(shown, (0, 1, 2)).all())
 
 
 def _of_groups(codes: IntArray, ranks: list[FloatArray], least: float = 0.0) -> str:
     """What rows of one code are, if they are alike by no chance, and what that means."""
+    if codes.min(initial=0) < 0:  # a missing value
+        return ""
     sizes = np.bincount(codes)
     rows, groups = codes.size, int(np.count_nonzero(sizes))
     if not ranks or not max(_FEWEST, rows / _ROWS) <= groups < rows:
