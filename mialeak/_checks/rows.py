@@ -27,6 +27,7 @@ from mialeak._checks.counts import (
     numbers_of,
     refuse_counted,
 )
+from mialeak._checks.multiples import cautions_of_multiples
 from mialeak._checks.names import is_count_name, is_household_name, is_person_name
 from mialeak._checks.samples import LEVEL, long_table, numbers_within, repeated_piece
 from mialeak._checks.structure import MOST_COLUMNS, common_divisor
@@ -36,6 +37,7 @@ __all__ = [
     "cautions_of_copies",
     "cautions_of_omitted_counts",
     "cautions_of_rows",
+    "columns_of_counts",
     "copies_later",
     "counts_of_cells",
 ]
@@ -70,8 +72,17 @@ _FEWEST_BLOCKS, _MORE_BLOCKS, _IN_ORDER, _COMMON = 50, 1.05, 0.1, 0.05
 _FIRST_ROWS = 10_000
 
 
-def cautions_of_rows(factors: Mapping[Any, Factor], cells: Cells) -> list[str]:
-    """A sentence if the rows, passed as persons, are cells, or some are there twice."""
+def cautions_of_rows(
+    factors: Mapping[Any, Factor],
+    cells: Cells,
+    values: Mapping[Any, Factor],
+    every: Mapping[Any, Factor],
+) -> list[str]:
+    """A sentence if the rows, passed as persons, are cells, or some are there twice.
+
+    `factors` are the columns of the rows, `values` those of the cells; `every` are the columns of
+    the table, also those that are left out, or those of its first rows.
+    """
     cell_counts = cells.counts
     # Rows that agree in all columns agree in some of them.
     alone = cell_counts.max() == 1
@@ -95,7 +106,20 @@ def cautions_of_rows(factors: Mapping[Any, Factor], cells: Cells) -> list[str]:
             f"{size:,} rows one after another are there again, in the same order, as where files "
             "that share persons were joined. Pass each person once."
         )
-    return cautions
+    is_more = len(every) > len(factors)
+    if is_more and len(next(iter(every.values())).codes) >= cell_counts.sum():
+        return cautions or cautions_of_multiples(every, None)
+    return cautions or cautions_of_multiples(values, cell_counts)
+
+
+def columns_of_counts(every: Mapping[Any, Factor]) -> list[Any]:
+    """The columns that seem to hold the counts of the rows, which are cells then; none if none."""
+    met = counts_of_cells(every)
+    for name in filter(is_count_name, () if met else every):
+        sizes = [np.count_nonzero(each.rows_of_level) for k, each in every.items() if k != name]
+        if math.prod(sizes) <= _DENSE * len(every[name].codes) and count_column(every) == name:
+            return [name]
+    return met
 
 
 def _of_weights(factors: Mapping[Any, Factor], cells: Cells) -> list[str]:
@@ -158,7 +182,7 @@ def cautions_of_omitted_counts(
         used = [np.count_nonzero(factor.rows_of_level) for factor in others.values()]
         rows, combinations = len(every[name].codes), math.prod(used)
         is_grid = len(used) > 1 < min(used) and rows == combinations >= _FEWEST_CELLS
-        if name in named and is_grid and count_column(dict(every)) == name:
+        if name in named and is_grid and count_column(every) == name:
             refuse_counted(name, argument)
         if are_counts(every[name]):
             return [

@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import listed
+from mialeak._cells import codes_of, count_cells
 from mialeak._checks.lines import cautions_of_blank_rows, cautions_of_lines, number_of_blank_rows
 from mialeak._checks.markers import marker_cautions
 from mialeak._checks.names import (
@@ -19,6 +20,7 @@ from mialeak._checks.names import (
     is_weight,
 )
 from mialeak._checks.registers import cautions_of_agreement, pairs_of_columns
+from mialeak._checks.rows import cautions_of_rows, columns_of_counts
 from mialeak._checks.samples import (
     LEVEL,
     groups_of_rows,
@@ -26,13 +28,10 @@ from mialeak._checks.samples import (
     long_table,
     number_persons,
     numbers_within,
-    repeated_piece,
     shares_differ,
 )
 from mialeak._checks.spellings import cautions_of_spellings, cautions_of_thousands
-from mialeak._columns import Factor, each_factor, numeric_levels
-from mialeak._fields import is_number
-from mialeak.releases._analysis import joined
+from mialeak._columns import Factor, each_factor
 from mialeak.releases._outputs import Output
 from mialeak.releases._people import People, between
 
@@ -49,9 +48,6 @@ _FEWEST_MEASURED, _FEWEST_BETWEEN, _NEARLY_EACH = 20, 8, 0.8
 
 #: Columns up to which whole rows are compared.
 _MOST_COLUMNS = 100
-
-#: Share of the rows that must differ in all other columns for a row to be a cell.
-_NEARLY_ALL = 0.95
 
 
 def cautions_of_release(
@@ -212,42 +208,19 @@ def _of_rows(people: People, outputs: Sequence[Output], used: Sequence[Any]) -> 
                 f"The people have different values of column {name!r}, which no output uses. If a "
                 f"person may be in several, keep the rows of one value of {name!r}."
             )
-    counts = _count_column(people, columns)
-    if counts is not None:
-        cautions.append(
-            f"The people look like a table of counts: column {counts!r} holds whole numbers, and "
-            "next to no two rows agree in the other columns. Pass one row for each person (pandas: "
-            f"frame.loc[frame.index.repeat(frame[{counts!r}])])."
-        )
-    elif len(columns) > 2 and (long := long_table(columns)):
-        cautions.append(long)
-    return cautions + _of_copies(people, outputs, _key(list(columns.values())))
-
-
-def _of_copies(people: People, outputs: Sequence[Output], cells: IntArray) -> list[str]:
-    """A caution for persons who are there several times, by their rows or by what is published."""
-    sizes = np.bincount(cells)
-    of_tables = [("", sizes), *((f" of {each.name}", _sizes(people, each)) for each in outputs)]
-    for where, each in of_tables:
-        divisor = int(np.gcd.reduce(each)) if each.size else 1
-        if divisor > 1 and each.size * math.log(divisor) >= -math.log(_CHANCE):
-            return [
-                f"Each combination of values{where} is there {divisor:,} times, or a multiple of "
-                f"it, as if every row were there {divisor:,} times. Pass each person once."
-            ]
-    if size := repeated_piece(cells, sizes):
+    if len(columns) > 2 and (long := long_table(columns)):
+        return [*cautions, long]
+    if counts := columns_of_counts(factors):
+        repeat = f" (pandas: frame.loc[frame.index.repeat(frame[{counts[0]!r}])])"
         return [
-            f"{size:,} rows one after another are there again, in the same order, as where files "
-            "that share persons were joined. Pass each person once."
+            *cautions,
+            f"The people look like a table of counts: column {listed(counts)} holds whole "
+            "numbers, and next to no two rows agree in the other columns. Pass one row for each "
+            f"person{repeat if len(counts) == 1 else ''}.",
         ]
-    return []
-
-
-def _sizes(people: People, output: Output) -> IntArray:
-    """The people in each cell of an output that is not empty."""
-    of_row = output.of_row[: people.rows]
-    sizes = np.bincount(of_row[of_row >= 0])
-    return sizes[sizes > 0]
+    cells = count_cells(map(codes_of, factors.values()), people.rows)
+    of_cells = {k: Factor(each.codes[cells.first_row], each.levels) for k, each in factors.items()}
+    return cautions + cautions_of_rows(factors, cells, of_cells, factors)
 
 
 def _factor(people: People, name: Any) -> Factor:
@@ -255,44 +228,5 @@ def _factor(people: People, name: Any) -> Factor:
     return next(each_factor(people.frame, [name], argument="people"))[1]
 
 
-def _key(columns: Sequence[IntArray]) -> IntArray:
-    """Numbers, without gaps, of the joint values of columns."""
-    key = np.zeros_like(columns[0])
-    for codes in columns:
-        key = joined(key, codes + 1)
-    return key
-
-
 def _all_differ(codes: IntArray) -> bool:
     return bool(np.unique(codes).size == codes.size and codes.min() >= 0)
-
-
-def _count_column(people: People, columns: dict[Any, IntArray]) -> Any:
-    """The column that looks like the counts of all others, which are categories; None if none.
-
-    Categories have at most two thirds as many values as there are rows; a single one has words.
-    """
-    for name in filter(is_count_name, columns):
-        others = [each for each in columns if each != name]
-        if not others or not _whole_numbers(people, name):
-            continue
-        rows = columns[name].size
-        if len(others) == 1:
-            categories = not _whole_numbers(people, others[0])
-        else:
-            categories = all(np.unique(columns[each]).size <= rows / 1.5 for each in others)
-        distinct = np.unique(_key([columns[each] for each in others])).size
-        if rows > 1 and categories and distinct >= _NEARLY_ALL * rows:
-            return name
-    return None
-
-
-def _whole_numbers(people: People, name: Any) -> bool:
-    factor = next(each_factor(people.frame, [name], argument="people"))[1]
-    numbers = numeric_levels(factor)
-    if numbers is None:
-        values = [factor.value(code) for code in range(len(factor.levels))]
-        if not all(is_number(str(value)) for value in values):
-            return False
-        numbers = np.array(values, np.float64)
-    return bool(np.all((numbers >= 0) & (numbers == np.floor(numbers))))

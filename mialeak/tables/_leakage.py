@@ -482,7 +482,8 @@ def _cautions(counted: _Counted, person: Any, counts: Any) -> list[str | LaterCa
         in_memory, is_whole = not isinstance(table, Source), factors is counted.unrecoded
         cells = counted.cells if in_memory and is_whole and counted.kept.all() else None
         of_rows = cautions_of_omitted_counts(everything, counted.unrecoded, cells=cells)
-        of_rows = (of_rows or cautions_of_rows(factors, counted.cells)) + stacked
+        of_rows = of_rows or cautions_of_rows(factors, counted.cells, values, everything)
+        of_rows += stacked
         if not of_rows and in_memory:
             of_rows = cautions_of_melted(everything, None, factors)
         elif not of_rows:
