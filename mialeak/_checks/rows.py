@@ -30,7 +30,7 @@ from mialeak._checks.counts import (
 from mialeak._checks.multiples import cautions_of_multiples
 from mialeak._checks.names import is_count_name, is_household_name, is_person_name
 from mialeak._checks.samples import LEVEL, long_table, numbers_within, repeated_piece
-from mialeak._checks.structure import MOST_COLUMNS, common_divisor
+from mialeak._checks.structure import FEWEST_PAIRS, MOST_COLUMNS, agreeing, common_divisor
 from mialeak._columns import Factor
 
 __all__ = [
@@ -48,8 +48,8 @@ IntArray = npt.NDArray[np.int64]
 #: each cell from which that is a quota.
 _FEWEST_DOUBLED, _QUOTA = 10, 50
 
-#: Pairs of rows that are expected to agree before it is remarkable that none does.
-_FEWEST_PAIRS = 7.0
+#: The same in all columns of persons, of whom designs make some more distinct than chance.
+_FEWEST_EQUAL = 20.0
 
 #: Combinations of values for each row up to which a table of counts is likely to list so many.
 _DENSE = 20
@@ -106,6 +106,8 @@ def cautions_of_rows(
             f"{size:,} rows one after another are there again, in the same order, as where files "
             "that share persons were joined. Pass each person once."
         )
+    if not cautions and alone:
+        cautions = _of_distinct(factors)
     is_more = len(every) > len(factors)
     if is_more and len(next(iter(every.values())).codes) >= cell_counts.sum():
         return cautions or cautions_of_multiples(every, None)
@@ -120,6 +122,23 @@ def columns_of_counts(every: Mapping[Any, Factor]) -> list[Any]:
         if math.prod(sizes) <= _DENSE * len(every[name].codes) and count_column(every) == name:
             return [name]
     return met
+
+
+def _of_distinct(factors: Mapping[Any, Factor]) -> list[str]:
+    """A sentence if no two rows are equal, though persons of independent columns often would be."""
+    rows = len(next(iter(factors.values())).codes)
+    if rows < 2 or len(factors) > MOST_COLUMNS or numbers_within(factors):
+        return []
+    pairs = rows * (rows - 1) / 2.0
+    pairs *= math.prod(agreeing(*codes_of(factor)) for factor in factors.values())
+    if pairs < _FEWEST_EQUAL:
+        return []
+    return [
+        f"No two of the {rows:,} rows are equal, where about {pairs:,.0f} pairs of so many persons "
+        "would be: each combination of values seems to be listed once (SELECT DISTINCT, "
+        "drop_duplicates). Pass one row for each person, or the counts of the combinations with "
+        "counts='n'."
+    ]
 
 
 def _of_weights(factors: Mapping[Any, Factor], cells: Cells) -> list[str]:
@@ -289,18 +308,15 @@ def _cells_as_rows(factors: Mapping[Any, Factor]) -> Iterator[tuple[list[Any], l
     if rows < 2 or not 2 < len(names) <= MOST_COLUMNS:
         return
     pairs = {name: codes_of(factors[name]) for name in names}
-    agreeing = {}
-    for name, (codes, size) in pairs.items():
-        counted = np.bincount(codes, minlength=size).astype(np.float64)
-        agreeing[name] = float(counted @ (counted - 1.0)) / (rows * (rows - 1.0))
+    shares = {name: agreeing(*pair) for name, pair in pairs.items()}
     splits = [(names[:k], names[k:]) for k in range(2, len(names) - 1)]
     splits += [([key for key in names if key != name], [name]) for name in names]
     for keys, counts in splits:
-        expected = rows * (rows - 1) / 2.0 * math.prod(agreeing[name] for name in keys)
+        expected = rows * (rows - 1) / 2.0 * math.prod(shares[name] for name in keys)
         used = [np.count_nonzero(factors[name].rows_of_level) for name in keys]
         is_grid = min(used) > 1 and math.prod(used) == rows >= _FEWEST_OF_GRID
         if (
-            (expected >= _FEWEST_PAIRS or (is_grid and all(_rise(factors[k]) for k in counts)))
+            (expected >= FEWEST_PAIRS or (is_grid and all(_rise(factors[k]) for k in counts)))
             and all(holds_counts(factors[name]) for name in counts)
             and _rows_differ([pairs[name] for name in keys], rows)
         ):

@@ -23,7 +23,9 @@ from mialeak._checks.small_counts import cautions_of_small_counts
 from mialeak._columns import Factor
 
 __all__ = [
+    "FEWEST_PAIRS",
     "MOST_COLUMNS",
+    "agreeing",
     "cautions_of_alike",
     "cautions_of_counts",
     "cautions_of_dependence",
@@ -43,6 +45,10 @@ _DIVISIBLE, _FEWEST_ROUNDED = 1e4, 4
 
 #: Columns up to which one looks for counts among them.
 MOST_COLUMNS = 50
+
+#: Pairs of rows that are expected to agree before it is remarkable that none does, and combinations
+#: of values for each row up to which a table lists most of them.
+FEWEST_PAIRS, _DENSE = 7.0, 1.5
 
 #: Tables below each other: persons, how unlike their sums may be, share of the cells that differ.
 _FEWEST_PERSONS, _ALIKE, _NESTED = 50, 0.005, 0.9
@@ -369,17 +375,29 @@ def _other_counts(categories: Mapping[Any, Factor], counts: IntArray, column: st
         if without and rows > 1 and len(count_cells(without.values(), rows).counts) == rows:
             kept = without
             others.append(name)
+    if not others:
+        return []
     keys = list(kept.values())
+    shares = [agreeing(*pair) for pair in keys]
+    listed_by_all = math.prod(int(shown[name]) for name in kept)
+    by_chance = rows * (rows - 1) / 2.0 * math.prod(shares) < FEWEST_PAIRS
+    by_chance = by_chance and _DENSE * rows < listed_by_all
     return [
         name
         for name in numbers
         if name in others
         and (
-            not _is_code(categories[name], keys, rows)
+            not (by_chance or _is_code(categories[name], keys, rows))
             or _is_complement(categories[name], counts)
             or (len(column) >= _LONG_NAME and column in word_of(name))
         )
     ]
+
+
+def agreeing(codes: npt.NDArray[Any], size: int) -> float:
+    """The share of pairs of rows that agree in a column."""
+    counted = np.bincount(codes, minlength=size).astype(np.float64)
+    return float(counted @ (counted - 1.0)) / (len(codes) * (len(codes) - 1.0))
 
 
 def _is_complement(factor: Factor, counts: IntArray) -> bool:
