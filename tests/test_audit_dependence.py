@@ -178,3 +178,23 @@ def test_parts_of_names_name_runs(capsys, tmp_path):
         capsys.readouterr()
         assert main(line) == code
     assert "50 values of a part of 'checkpoint'" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "kinds", "cautions"),
+    [("attack", 2, 1), ("layer", 3, 1), ("seed", 2, 1), ("kind", 2, 0), ("kind", 6, 1)],
+)
+def test_signals_of_the_same_canaries_have_a_caution(capsys, tmp_path, name, kinds, cautions):
+    """Their coins are the same, which is seen where no column names the canary."""
+    frame = table(kinds, np.random.default_rng(3)).rename(columns={"aug": "signal"})
+    for is_shared in (True, False):
+        if not is_shared:
+            frame["member"] = np.random.default_rng(4).integers(0, 2, len(frame))
+        index = pd.Index(frame["signal"], name=name)
+        scores = pd.Series(frame["score"].to_numpy(), index)
+        result = one_run_audit(scores, frame["member"].to_numpy(), allow_reversed=True)
+        found = [each for each in result.document().cautions if "share a coin" in each]
+        assert len(found) == cautions * is_shared
+    columns = {name: frame["signal"], "aug": 0}
+    code, text = in_shell(capsys, tmp_path, frame, **columns)
+    assert (code, "share a coin" in text) == (0, False)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import gammaln
 
 from mialeak._checks.dependence import refuse_alike, refuse_pairs, refuse_several_rows
 from mialeak._checks.flags import in_numbers
@@ -21,6 +22,7 @@ from mialeak._checks.scores import (
     is_place,
     names_canaries,
     names_models,
+    names_signals,
 )
 
 if TYPE_CHECKING:
@@ -41,6 +43,8 @@ __all__ = [
 _REPEATS = 20
 #: Different numbers of copies are at most so many, or so few that each stands in many rows.
 _NUMBERS_OF_COPIES = 10
+#: Equal numbers of members by chance are so improbable where a column of any name is remarked.
+_CHANCE = 1e-4
 #: Flags in words have so few spellings at most.
 _WORDS_OF_FLAGS = 10
 #: Rows of each setting of a sweep, on average, at least.
@@ -137,8 +141,34 @@ def refuse_rows(path: str, columns: Sequence[Beside], flags: Any) -> list[str]:
         # Epochs may be those in which a canary was in.
         if each.is_set() and is_hyperparameter(each.name) and not (follows and is_count(each.name)):
             _refuse_setting(path, each)
-        cautions += _of_kinds(path, each) + (_of_parts(path, each) if follows else [])
+        cautions += (
+            _of_signals(path, each, coins)
+            + _of_kinds(path, each)
+            + (_of_parts(path, each) if follows else [])
+        )
     return cautions
+
+
+def _of_signals(path: str, each: Beside, coins: npt.NDArray[np.intp]) -> list[str]:
+    """A caution where each value has as many rows and as many members as all others.
+
+    Coins of different canaries agree so with a probability that is small for several values; for
+    two, the name of the column states what it is.
+    """
+    rows, members = np.bincount(each.codes), np.bincount(each.codes, coins)
+    if not each.is_set() or np.ptp(rows) or np.ptp(members):
+        return []
+    size, count = float(rows[0]), np.arange(rows[0] + 1.0)
+    logs = gammaln(size + 1.0) - gammaln(count + 1.0) - gammaln(size - count + 1.0)
+    chance = float(np.sum(np.exp(each.kinds * (logs - size * np.log(2.0)))))
+    if chance > _CHANCE and not names_signals(each.name):
+        return []
+    return [
+        f"{each.name!r} has {each.kinds} values in {path} {each.shown()}, each in {rows[0]} rows "
+        f"with {members[0]:.0f} members, as where each canary has a score of each value, or where "
+        "the numbers of members were fixed. Scores of one canary share a coin, and the bound does "
+        "not hold: keep the rows of one value, chosen before the scores are seen."
+    ]
 
 
 def _of_kinds(path: str, each: Beside) -> list[str]:
