@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
 
 from mialeak.auditing import AuditStream, audit, one_run_audit
+from mialeak.cli import main
 from mialeak.guarantees import overfitting_security_bound
 
 RNG = np.random.default_rng(11)
@@ -91,3 +94,107 @@ def test_losses_of_one_model_bound_no_security():
             overfitting_security_bound(*losses(300, once, names))
     with pytest.warns(UserWarning, match="have two names, 'loss_nats' and 'loss_bits'"):
         overfitting_security_bound(*losses(300, once, ("loss_nats", "loss_bits")))
+
+
+def in_shell(capsys, tmp_path, frame, **columns):
+    """What `mialeak audit --one-run` says of a table with these columns."""
+    path = tmp_path / "canaries.csv"
+    frame.assign(**columns).drop(columns=["canary", "aug"]).to_csv(path, index=False)
+    line = ["audit", str(path), "--one-run", "--member", "member", "--score", "score"]
+    capsys.readouterr()
+    code = main([*line, "--max-epsilon", "2"])
+    captured = capsys.readouterr()
+    return code, captured.err or captured.out
+
+
+def named(pattern):
+    """Text of each row, of its canary and augmentation."""
+    return lambda table: [
+        pattern.format(
+            c=c,
+            a=a,
+            word=["orig", "flip_h", "crop"][a],
+            client=c // 10,
+            local=c % 10,
+            letters="abcdefghij"[c // 10] + "abcdefghij"[c % 10],
+        )
+        for c, a in zip(table["canary"], table["aug"], strict=True)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("columns", "what"),
+    [
+        ({"file": named("c{c:03d}_aug{a}.png")}, r"a part of 'file' \(such as '\d\d\d'\)"),
+        ({"file": named("{letters}_{word}.png")}, r"a part of 'file' \(such as '[a-j]{2}'\)"),
+        ({"file": named("{word}/{c}.png")}, r"a part of 'file' \(such as '\d+'\)"),
+        ({"path": named("p{client}/i{local}/a{a}")}, r"a part of 'path' \(such as 'p \d i \d'\)"),
+        ({"prompt": named("{word}: My PIN is {c}")}, r"a part of 'prompt' \(such as '\d+'\)"),
+        (
+            {"client": lambda table: table.canary // 10, "row": lambda table: table.canary % 10},
+            "'client' and 'row'",
+        ),
+    ],
+)
+def test_parts_of_names_and_pairs_of_columns_name_canaries(capsys, tmp_path, columns, what):
+    """Once each they are the names of canaries, which differ in the parts or pairs."""
+    frame = table(3)
+    code, text = in_shell(capsys, tmp_path, frame, **columns)
+    assert code == 1
+    assert re.search(f"its 300 rows have 100 values of {what}, each with one flag", text)
+    frame["member"] = RNG.integers(0, 2, 300)
+    assert in_shell(capsys, tmp_path, frame, **columns)[0] == 0
+
+
+def test_what_follows_from_scores_and_flags_names_no_canary():
+    """A perfect and a weak attack: guesses, right or wrong, deciles and epochs."""
+    for leak in (8.0, 1.0):
+        member = RNG.random(400) < 0.5
+        scores = RNG.normal(leak * member)
+        columns = {
+            "decile": pd.qcut(scores, 10, labels=False),
+            "guess": scores > np.median(scores),
+            "correct": (scores > np.median(scores)) == member,
+            "epoch": np.where(member, RNG.integers(1, 6, 400), 0),
+            "label": RNG.integers(0, 10, 400),
+        }
+        for size in (1, 2, 3, 5):
+            names = list(columns)[:size]
+            index = pd.MultiIndex.from_arrays([columns[name] for name in names], names=names)
+            assert one_run_audit(pd.Series(scores, index), member).n_canaries == 400
+
+
+def test_parts_of_names_name_runs(capsys, tmp_path):
+    """50 runs of 5 canaries in each world; with scores that are independent they are taken."""
+    runs, paths = np.repeat(np.arange(50), 5), []
+    for shared, code in ((1.0, 1), (0.0, 0)):
+        paths = [tmp_path / "in.csv", tmp_path / "out.csv"]
+        for path in paths:
+            scores = shared * RNG.normal(size=50)[runs] + 0.3 * RNG.normal(size=250)
+            names = [f"run{k:03d}_c{j % 5}.pt" for j, k in enumerate(runs)]
+            frame = pd.DataFrame({"checkpoint": names, "score": scores})
+            frame.sample(frac=1.0, random_state=0).to_csv(path, index=False)
+        line = ["audit", *map(str, paths), "--score", "score", "--allow-reversed"]
+        capsys.readouterr()
+        assert main(line) == code
+    assert "50 values of a part of 'checkpoint'" not in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("name", "kinds", "cautions"),
+    [("attack", 2, 1), ("layer", 3, 1), ("seed", 2, 1), ("kind", 2, 0), ("kind", 6, 1)],
+)
+def test_signals_of_the_same_canaries_have_a_caution(capsys, tmp_path, name, kinds, cautions):
+    """Their coins are the same, which is seen where no column names the canary."""
+    frame = table(kinds, np.random.default_rng(3)).rename(columns={"aug": "signal"})
+    for is_shared in (True, False):
+        if not is_shared:
+            frame["member"] = np.random.default_rng(4).integers(0, 2, len(frame))
+        index = pd.Index(frame["signal"], name=name)
+        scores = pd.Series(frame["score"].to_numpy(), index)
+        result = one_run_audit(scores, frame["member"].to_numpy(), allow_reversed=True)
+        found = [each for each in result.document().cautions if "share a coin" in each]
+        assert len(found) == cautions * is_shared
+    columns = {name: frame["signal"], "aug": 0}
+    code, text = in_shell(capsys, tmp_path, frame, **columns)
+    assert (code, "share a coin" in text) == (0, False)

@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
 import numpy as np
 import numpy.typing as npt
+from scipy.special import gammaln
 
-from mialeak._checks.dependence import refuse_pairs, refuse_several_rows
+from mialeak._checks.dependence import refuse_alike, refuse_pairs, refuse_several_rows
 from mialeak._checks.flags import in_numbers
+from mialeak._checks.keys import keys_of
 from mialeak._checks.names import is_copies_name
 from mialeak._checks.scores import (
     are_members,
@@ -20,6 +22,7 @@ from mialeak._checks.scores import (
     is_place,
     names_canaries,
     names_models,
+    names_signals,
 )
 
 if TYPE_CHECKING:
@@ -40,6 +43,10 @@ __all__ = [
 _REPEATS = 20
 #: Different numbers of copies are at most so many, or so few that each stands in many rows.
 _NUMBERS_OF_COPIES = 10
+#: Equal numbers of members by chance are so improbable where a column of any name is remarked.
+_CHANCE = 1e-4
+#: Flags in words have so few spellings at most.
+_WORDS_OF_FLAGS = 10
 #: Rows of each setting of a sweep, on average, at least.
 _ROWS_OF_SETTING = 10
 #: Numbers that differ by less are those of one setting, of data sets with a row more or less.
@@ -76,15 +83,17 @@ class Beside(NamedTuple):
         """Whether it has several values, each in many rows."""
         return 2 <= self.kinds <= len(self.codes) / _ROWS_OF_SETTING
 
-    def words(self) -> list[str]:
-        """Its different values as text."""
-        first = np.unique(self.codes, return_index=True)[1]
+    def words(self, most: int | None = None) -> list[str]:
+        """Its different values as text, or the first so many."""
+        first = np.unique(self.codes, return_index=True)[1][:most]
+        if isinstance(self.column, np.ndarray):
+            return [str(value) for value in self.column[first].tolist()]
         return [str(_value(self.column, place)) for place in first.tolist()]
 
     def shown(self) -> str:
         """Its values in parentheses, of many the first."""
-        words = self.words()
-        return f"({', '.join(words[:_SHOWN])}{', ...' * (len(words) > _SHOWN)})"
+        more = ", ..." * (self.kinds > _SHOWN)
+        return f"({', '.join(self.words(_SHOWN))}{more})"
 
 
 def beside(table: Any, names: Sequence[str], chosen: Sequence[str]) -> list[Beside]:
@@ -121,10 +130,10 @@ def refuse_rows(path: str, columns: Sequence[Beside], flags: Any) -> list[str]:
     """Refuse rows that are no canaries of one run by another column; return cautions."""
     coins = np.unique(_in_order(flags), return_inverse=True)[1]
     in_ = in_numbers(flags)
+    _refuse_several_scores(path, columns, coins)
     for each in columns:
-        _refuse_several_scores(path, each, coins)
-    for each in columns:
-        _refuse_several_copies(path, each, in_)
+        if each.name != _ROW_NAMES:
+            _refuse_several_copies(path, each, in_)
     cautions = []
     for each in columns:
         _refuse_others(path, each, coins)
@@ -132,8 +141,34 @@ def refuse_rows(path: str, columns: Sequence[Beside], flags: Any) -> list[str]:
         # Epochs may be those in which a canary was in.
         if each.is_set() and is_hyperparameter(each.name) and not (follows and is_count(each.name)):
             _refuse_setting(path, each)
-        cautions += _of_kinds(path, each) + (_of_parts(path, each) if follows else [])
+        cautions += (
+            _of_signals(path, each, coins)
+            + _of_kinds(path, each)
+            + (_of_parts(path, each) if follows else [])
+        )
     return cautions
+
+
+def _of_signals(path: str, each: Beside, coins: npt.NDArray[np.intp]) -> list[str]:
+    """A caution where each value has as many rows and as many members as all others.
+
+    Coins of different canaries agree so with a probability that is small for several values; for
+    two, the name of the column states what it is.
+    """
+    rows, members = np.bincount(each.codes), np.bincount(each.codes, coins)
+    if not each.is_set() or np.ptp(rows) or np.ptp(members):
+        return []
+    size, count = float(rows[0]), np.arange(rows[0] + 1.0)
+    logs = gammaln(size + 1.0) - gammaln(count + 1.0) - gammaln(size - count + 1.0)
+    chance = float(np.sum(np.exp(each.kinds * (logs - size * np.log(2.0)))))
+    if chance > _CHANCE and not names_signals(each.name):
+        return []
+    return [
+        f"{each.name!r} has {each.kinds} values in {path} {each.shown()}, each in {rows[0]} rows "
+        f"with {members[0]:.0f} members, as where each canary has a score of each value, or where "
+        "the numbers of members were fixed. Scores of one canary share a coin, and the bound does "
+        "not hold: keep the rows of one value, chosen before the scores are seen."
+    ]
 
 
 def _of_kinds(path: str, each: Beside) -> list[str]:
@@ -198,6 +233,8 @@ def refuse_runs(
     for argument, columns, values in zip(arguments, worlds, scores, strict=True):
         for each in columns:
             refuse_several_rows(each.name, argument, each.codes, values)
+        for key in keys_of(columns):
+            refuse_alike(key.what, argument, key.codes, values)
     for name, first in by_name[0].items():
         second = by_name[1].get(name)
         if second is not None and all(each.kinds == len(each.codes) for each in (first, second)):
@@ -211,7 +248,11 @@ def _refuse_flags(paths: Sequence[str], worlds: Sequence[Sequence[Beside]]) -> N
     Rows of IN are members, if a column states whether they are; those of OUT are others.
     """
     flags = [
-        [(each, [are_members(each.name, word) for word in each.words()]) for each in columns]
+        [
+            (each, [are_members(each.name, word) for word in each.words()])
+            for each in columns
+            if each.kinds <= _WORDS_OF_FLAGS
+        ]
         for columns in worlds
     ]
     for path, columns, is_in in zip(paths, flags, (True, False), strict=True):
@@ -270,23 +311,42 @@ def _pairs(each: Beside, coins: npt.NDArray[np.intp]) -> int:
     return len(np.unique(2 * each.codes + (coins > 0)))
 
 
-def _refuse_several_scores(path: str, each: Beside, coins: npt.NDArray[np.intp]) -> None:
-    """Refuse several rows of each canary, by a column that names it: its flag is one coin.
+def _refuse_several_scores(
+    path: str, columns: Sequence[Beside], coins: npt.NDArray[np.intp]
+) -> None:
+    """Refuse several rows of each canary, by what names it: its flag is one coin.
 
-    Fair coins agree in all rows of each name with probability 2^-(rows - names).  A column of
-    another name is one of canaries, or of persons, too, where the flags of its sorted values change
-    as coins do: those of other scores, or of parts of the data, stand together.
+    Fair coins agree in all rows of each name with probability 2^-(rows - names).  What has another
+    name is one of canaries, or of persons, too, where the flags of its sorted values change as
+    coins do: those of other scores, or of parts of the data, stand together.
     """
-    size, names = len(each.codes), each.kinds
-    both = np.unique(2 * each.codes + (coins > 0))
+    for each in columns:
+        if _shares_coins(each.codes, coins, is_name=names_canaries(each.name)):
+            _refuse_shared(path, len(coins), each.kinds, repr(each.name))
+    others = [each for each in columns if _pairs(each, coins) > each.kinds or not each.is_set()]
+    for key in keys_of(others):
+        if all(_shares_coins(codes, coins) for codes in (key.codes, key.turned)):
+            _refuse_shared(path, len(coins), int(key.codes.max()) + 1, key.what)
+
+
+def _shares_coins(
+    codes: npt.NDArray[np.intp], coins: npt.NDArray[np.intp], *, is_name: bool = False
+) -> bool:
+    """Whether each value has one flag, in more rows than coins give by chance."""
+    names = int(codes.max(initial=-1)) + 1
+    if not 2 < names <= len(codes) - _REPEATS:
+        return False
+    both = np.unique(2 * codes + (coins > 0))
     changes = np.count_nonzero(np.diff(both % 2))
-    is_name = names_canaries(each.name) or changes >= max(_REPEATS / 4, names / 4)
-    if is_name and names > 2 and both.size == names and size - names >= _REPEATS:
-        raise ValueError(
-            f"{path} must have one row for each canary; its {size} rows have {names} "
-            f"values of {each.name!r}, each with one flag. The scores of one canary, or of one "
-            "person, share a coin: keep one, such as their mean"
-        )
+    return both.size == names and (is_name or bool(changes >= max(_REPEATS / 4, names / 4)))
+
+
+def _refuse_shared(path: str, size: int, names: int, what: str) -> NoReturn:
+    raise ValueError(
+        f"{path} must have one row for each canary; its {size} rows have {names} values of {what}, "
+        "each with one flag. The scores of one canary, or of one person, share a coin: keep one, "
+        "such as their mean"
+    )
 
 
 def _refuse_several_copies(path: str, each: Beside, flags: Any) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -11,7 +11,7 @@ from scipy.special import fdtrc, ndtri
 from mialeak._arrays import FloatArray, invalid
 from mialeak._checks.scores import names_identity, names_models
 
-__all__ = ["refuse_pairs", "refuse_several_rows"]
+__all__ = ["refuse_alike", "refuse_pairs", "refuse_several_rows"]
 
 #: Rows beyond the values of a column by which it is one of several rows of a run.
 _REPEATS = 20
@@ -22,36 +22,43 @@ _CHANCE = 1e-6
 
 
 def refuse_several_rows(name: str, argument: str, values: Any, scores: FloatArray) -> None:
-    """Refuse several scores of a run, by the `values` of a column that names runs.
+    """Refuse several scores of a run, by the `values` of a column that names runs."""
+    runs = np.unique(values).size
+    if (names_models(name) or names_identity(name)) and 1 < runs <= scores.size - _REPEATS:
+        _refuse_runs(repr(name), argument, runs, scores.size)
+    refuse_alike(repr(name), argument, values, scores)
 
-    A column of another name is one of runs where each value has as many rows as all others and
-    their scores are alike: by an analysis of variance of ranks, at a level of 1e-6.
+
+def refuse_alike(what: str, argument: str, values: Any, scores: FloatArray) -> None:
+    """Refuse several scores of a run, by values that have as many rows each, with scores alike.
+
+    By an analysis of variance of ranks, at a level of 1e-6.
     """
     runs, groups, counts = np.unique(values, return_inverse=True, return_counts=True)
-    if not 1 < runs.size <= scores.size - _REPEATS:
-        return
     is_even = runs.size >= _RUNS and counts[0] == counts.max() == counts.min()
-    if names_models(name) or names_identity(name) or (is_even and _are_alike(groups, scores)):
-        rule = (
-            f"have one score for each run; its {scores.size:,} rows have {runs.size:,} values of "
-            f"{name!r}. Scores of one run, or of one model, are not independent"
-        )
-        remedy = (
-            "Keep one score of each, such as their mean; if each row is of a run of its own, leave "
-            f"out {name!r}"
-        )
-        invalid(argument, rule, remedy=remedy)
+    if is_even and runs.size <= scores.size - _REPEATS and _are_alike(groups, scores):
+        _refuse_runs(what, argument, runs.size, scores.size)
+
+
+def _refuse_runs(what: str, argument: str, runs: int, size: int) -> NoReturn:
+    rule = (
+        f"have one score for each run; its {size:,} rows have {runs:,} values of {what}. Scores of "
+        "one run, or of one model, are not independent"
+    )
+    remedy = (
+        "Keep one score of each, such as their mean; if each row is of a run of its own, leave out "
+        "what states these values"
+    )
+    invalid(argument, rule, remedy=remedy)
 
 
 def _are_alike(groups: npt.NDArray[np.intp], scores: FloatArray) -> bool:
     """Whether scores of one group are alike, but for a column that was computed from the scores."""
-    from scipy.stats import rankdata
-
     order = np.argsort(scores, kind="stable")
     size, runs = scores.size, int(groups.max()) + 1
     if np.count_nonzero(np.diff(groups[order])) == runs - 1:
         return False
-    ranks = rankdata(scores) - 0.5 * (size + 1.0)
+    ranks = _ranks(scores)
     if not ranks.any():
         return False
     means = np.bincount(groups, ranks) ** 2 / np.bincount(groups)
@@ -69,8 +76,6 @@ def refuse_pairs(
     1e-6; where the scores of a world are sorted, its row numbers pair nothing.  Pairs that rise
     together, as those of one seed do, make a bound smaller, and are taken.
     """
-    from scipy.stats import rankdata
-
     if any(np.unique(values).size < len(values) for values, _ in (inside, outside)):
         return
     if any(_is_sorted(scores) for _, scores in (inside, outside)):
@@ -78,8 +83,7 @@ def refuse_pairs(
     common, first, second = np.intersect1d(inside[0], outside[0], return_indices=True)
     if common.size < _REPEATS:
         return
-    ranks = rankdata(np.stack([inside[1][first], outside[1][second]]), axis=1)
-    a, b = ranks - 0.5 * (common.size + 1.0)
+    a, b = _ranks(inside[1][first]), _ranks(outside[1][second])
     scale = float(np.sqrt((a @ a) * (b @ b)))
     correlation = float(a @ b) / scale if scale > 0.0 else 0.0
     if correlation * np.sqrt(common.size - 1.0) >= float(ndtri(_CHANCE)):
@@ -94,6 +98,13 @@ def refuse_pairs(
         "world for the other half"
     )
     invalid(argument, rule, remedy=remedy)
+
+
+def _ranks(scores: FloatArray) -> FloatArray:
+    """The ranks of scores, from their mean; equal scores share theirs."""
+    places, counts = np.unique(scores, return_inverse=True, return_counts=True)[1:]
+    ranks = np.cumsum(counts) - 0.5 * counts
+    return np.asarray((ranks - 0.5 * scores.size)[places])
 
 
 def _is_sorted(scores: FloatArray) -> bool:

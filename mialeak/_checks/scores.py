@@ -27,6 +27,7 @@ __all__ = [
     "names_members",
     "names_models",
     "names_ratio",
+    "names_signals",
     "refuse_flag_name",
     "refuse_row_numbers",
     "refuse_score_name",
@@ -63,6 +64,11 @@ _CLASSES = re.compile("(labels?|y|ytrue|ytest|groundtruth|class|classes|classlab
 _GUESSES = re.compile("(predicted|predictions?|preds?|guess|guessed|guesses|decisions?)")
 #: Words in names of columns of canaries.
 _NAMES = re.compile("(canary|example|sample|record|ids?|uid|idx|index|prompt|text|name)")
+#: Words in names of columns of what one canary may have several scores by.
+_SIGNALS = re.compile(
+    "(attacks?|metrics?|layers?|signals?|aug(mentation)?s?|quer(y|ies)|probes?|statistics?|"
+    "reductions?|temperatures?|methods?)"
+)
 #: Words in names of scores that are fitted to the scores of other models; of those that may be so
 #: where a file has several models; and of columns of models.
 _FITTED, _RATIO = re.compile("(lira|rmia)"), re.compile("(llrs?|likelihoodratios?)")
@@ -147,6 +153,11 @@ def _letters(name: str) -> str:
 def names_canaries(name: str) -> bool:
     """Whether a column of this name names canaries."""
     return is_called(name, _NAMES)
+
+
+def names_signals(name: str) -> bool:
+    """Whether a column of this name may name the several scores of a canary."""
+    return is_called(name, _SIGNALS) or names_models(name)
 
 
 def names_models(name: str) -> bool:
