@@ -112,7 +112,7 @@ def beside_index(values: Any) -> list[Beside]:
 
     An index without a name is one where its values repeat.
     """
-    index = getattr(values, "index", None)
+    index: Any = getattr(values, "index", None)
     names = getattr(index, "names", None)
     if names is None or len(index) != np.size(values):
         return []

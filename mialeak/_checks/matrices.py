@@ -49,8 +49,8 @@ _SYMMETRIC, _TRIANGLE = 1e-8, 5
 _TYPED = 2e-3
 #: So many columns without a heterozygous genotype are no coincidence.
 _HOMOZYGOUS = 10
-#: Rows of a description by pandas: the number of rows, mean, deviation and five quantiles.
-_DESCRIPTION = 8
+#: Columns that rise together with the rows do so in this many rows at least, equal ones aside.
+_RISING = 10
 #: So many rows at the end and at the start may sum up the others, rounded to so many decimals; and
 #: the largest probability that a person is so near by chance.
 _TAIL, _HEAD, _DECIMALS, _CHANCE = 6, 3, 8, 1e-4
@@ -324,15 +324,14 @@ def _near_pairs(
 
 
 def _of_summaries(matrix: Numbers) -> list[str]:
-    """A caution for first or last rows that sum up the others, or a table of summaries alone."""
+    """A caution for first or last rows that sum up the others, or rows that all rise."""
     rows, columns = matrix.shape
-    if rows == _DESCRIPTION and columns > 1:
-        quantiles = matrix[3:]
-        if (matrix[0] == matrix[0, 0]).all() and not (np.diff(quantiles, axis=0) < 0.0).any():
-            return [
-                "The 8 rows seem to be a description: the number of rows, mean, standard "
-                "deviation and quantiles. Take the table of which it was computed."
-            ]
+    if _rise(matrix):
+        return [
+            f"In all of the {columns:,} columns no row has a smaller value than the row before, as "
+            "of quantiles, cumulative sums or moments of time. Each row is taken for a person "
+            "here: take the table of the persons."
+        ]
     if rows <= _SIDE:
         return []
     total = matrix.sum(axis=0)
@@ -354,6 +353,15 @@ def _of_summaries(matrix: Numbers) -> list[str]:
                 f"person. Take the {end} {size} rows out."
             ]
     return []
+
+
+def _rise(matrix: Numbers) -> bool:
+    """Whether no column falls from row to row, and several rise often and not in equal steps."""
+    if len(matrix) < _RISING or (matrix[1:_RISING] < matrix[: _RISING - 1]).any():
+        return False
+    steps = np.diff(matrix.astype(np.float64), axis=0)
+    often = (np.count_nonzero(steps, axis=0) >= _RISING - 1) & (np.ptp(steps, axis=0) > 0.0)
+    return bool(np.count_nonzero(often) > 1 and not (steps < 0.0).any())
 
 
 def _summary(row: Numbers, mean: FloatArray, others: Numbers) -> str | None:

@@ -199,7 +199,7 @@ def size_cautions(rows: int) -> list[str]:
         return []
     return [
         f"The table has {rows} rows, and the answer is the limit for many. If its rows are groups "
-        "with means of their own, pass the table of their persons."
+        "with means of their own, or a summary, pass the table of their persons."
     ]
 
 

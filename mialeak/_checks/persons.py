@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import listed
+from mialeak._arrays import FloatArray, listed
 from mialeak._checks.alike import cautions_of_alike_rows, quoted
 from mialeak._checks.names import (
     columns_that,
@@ -27,8 +27,10 @@ from mialeak._fields import as_numbers
 from mialeak._labels import names_of
 
 __all__ = [
+    "Rows",
     "cautions_of_cells",
     "cautions_of_names_beside",
+    "cautions_of_same_names",
     "cautions_of_shared_persons",
     "names_of_rows",
     "person_cautions",
@@ -54,6 +56,11 @@ _ROWS_OF_NAME = 20
 #: Fewest different counts of cells, pairs of rows that would agree if they were persons, and rows
 #: up to which these are compared.
 _FEWEST_COUNTS, _FEWEST_PAIRS, _MOST_CELLS = 3, 7.0, 2**17
+#: The difference of two correlations, by Fisher's transformation, that is no chance, times the root
+#: of the number of rows: six standard deviations; and the largest correlation.
+_SURE, _ONE = 8.5, 0.999999
+#: Rows of a name at most, on average.
+_ROWS_OF_ALIKE = 10
 #: By how much the sum or the mean of weights, typed or of single precision, differs from 1.
 _SHARES = 1e-6
 
@@ -255,6 +262,77 @@ _CURE = (
     "The report is about rows, and a person of several rows leaks more: take one row for each "
     "person, such as the mean of theirs."
 )
+
+
+class Rows(NamedTuple):
+    """A table, which of its rows are used, and their numbers, columns in one order for both."""
+
+    table: Any
+    places: IntArray
+    numbers: npt.NDArray[Any]
+
+
+def cautions_of_same_names(rows: Rows, others: Rows, published: Container[Any]) -> list[str]:
+    """A caution where `others` hold persons of `rows`, by a column or index of names.
+
+    Two studies may number their persons alike, and in one order: ranks of values must also be
+    more correlated than each with those of the next name.
+    """
+    beside = _names_of_each(others, published)
+    for name, known in _names_of_each(rows, published).items():
+        there = beside.get(name, {})
+        shared = [each for each in known if each in there]
+        if len(shared) < _FEWEST:
+            continue
+        first = rows.numbers[[known[each] for each in shared]][:, :_MOST_COLUMNS]
+        second = others.numbers[[there[each] for each in shared]][:, :_MOST_COLUMNS]
+        pairs = [_ranked(first[:, k], second[:, k]) for k in range(first.shape[1])]
+        same = [_are_of_same(each) for each in pairs if np.ptp(each, axis=1).all()]
+        if same and 2 * sum(same) >= len(same):
+            return [
+                f"{len(shared):,} of the {len(known):,} names in column {name!r} of the "
+                "table are in it as well, with like values, as of the same persons. Take "
+                "other people: what is known of the population includes these otherwise."
+            ]
+    return []
+
+
+def _names_of_each(rows: Rows, published: Container[Any]) -> dict[Any, dict[Any, int]]:
+    """The place of each name, for the index and the columns that name each row but few."""
+    columns = unpublished_columns(rows.table, published, len(rows.places))
+    named = {
+        name: list(map(each.value, each.codes[rows.places].tolist()))
+        for name, each in columns.items()
+        if each.codes.min() >= 0 and _is_short(each)
+    }
+    if hasattr(rows.table, "iloc"):
+        named.setdefault(_INDEX, rows.table.index[rows.places].tolist())
+    return {name: {str(each): k for k, each in enumerate(values)} for name, values in named.items()}
+
+
+def _is_short(factor: Factor) -> bool:
+    """Whether a value has ten rows at most, on average."""
+    return bool(len(factor.codes) <= _ROWS_OF_ALIKE * np.count_nonzero(factor.rows_of_level))
+
+
+def _ranked(*columns: npt.NDArray[Any]) -> FloatArray:
+    """The ranks of the values of columns; equal values have one."""
+    ranks = []
+    for column in columns:
+        _, codes, times = np.unique(column, return_inverse=True, return_counts=True)
+        ranks.append((np.cumsum(times) - 0.5 * times)[codes])
+    return np.array(ranks)
+
+
+def _are_of_same(ranks: FloatArray) -> bool:
+    """Whether two columns are more correlated than the first with the second, moved by one.
+
+    By 1/2, and beyond chance, by Fisher's transformation.
+    """
+    every = np.corrcoef([*ranks, np.roll(ranks[1], 1)])[0]
+    same, moved = np.clip(every[1:], -_ONE, _ONE).tolist()
+    gain = math.atanh(same) - math.atanh(moved)
+    return bool(same - moved > 0.5 and gain > _SURE / math.sqrt(ranks.shape[1] - 3.0))
 
 
 def weight_cautions(published: Mapping[Any, Factor]) -> list[str]:
