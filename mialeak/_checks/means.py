@@ -190,13 +190,13 @@ def cautions_of(
     return cautions + _of_frequencies({name: values for name, (values, _) in held.items()}, alone)
 
 
-def size_cautions(rows: int) -> list[str]:
+def size_cautions(rows: int, what: str = "table") -> list[str]:
     """A caution for a table of few rows, which may be groups of persons."""
     if rows >= _FEWEST_ROWS:
         return []
     return [
-        f"The table has {rows} rows, and the answer is the limit for many. If its rows are groups "
-        "with means of their own, pass the table of their persons."
+        f"The {what} has {rows} rows, and the answer is the limit for many. If its rows are groups "
+        "with means of their own, or a summary, pass the table of their persons."
     ]
 
 

@@ -96,10 +96,12 @@ def release_of(
     chosen = columns is not None or bool(getattr(table, "sites", ()))
     cautions = cautions_of(factors, levels, chosen=chosen)
     notes = list(getattr(table, "notes", ()))
+    unpublished = unpublished_columns(table, factors, missing.size)
     if argument == "table":
-        unpublished = unpublished_columns(table, factors, missing.size)
         cautions += _of_rows(table, unpublished, factors, places, cautions)
         notes += weight_notes(unpublished)
+    else:
+        cautions += person_cautions(unpublished, factors, places)
     del factors, levels
     published, unique = list[Column](), list[Any]()
     numbers = [part.numbers for part in parts.values() if part.numbers is not None]

@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import invalid, listed
+from mialeak._checks.means import size_cautions
 from mialeak._checks.samples import LEVEL, shares_differ
 from mialeak.means._release import Release
 
-__all__ = ["InRegister", "in_register"]
+__all__ = ["InRegister", "cautions_of_others", "in_register"]
 
 #: Columns that are compared at most, classes of the numbers of each, and the share of the columns
 #: that may differ by the errors of the test.
 _MOST, _CLASSES, _BY_CHANCE = 1000, 10, 1e-3
+#: By which cautions about a table and about others may differ and be the same.
+_NUMBER = re.compile(r"\d[\d,.]*")
 
 
 class InRegister(NamedTuple):
@@ -54,6 +58,22 @@ class InRegister(NamedTuple):
             "which everyone of the register is equally likely. If the table is about a part of the "
             "register, pass the people of that part: they leak more."
         ]
+
+
+def cautions_of_others(
+    table: Release, register: InRegister | None, panel: Release | None
+) -> list[str]:
+    """Those about the people of a register or a panel alone, and about the draw from a register."""
+    known = {_NUMBER.sub("", each) for each in (*table.cautions, *table.row_cautions)}
+    cautions = [
+        f"Of {name}: {each[0].lower()}{each[1:]}"
+        for name, people in (("population", register and register.release), ("panel", panel))
+        if people is not None
+        for each in (*people.cautions, *people.row_cautions)
+        if _NUMBER.sub("", each) not in known
+    ]
+    cautions += [] if register is None else register.cautions(table)
+    return cautions + ([] if panel is None else size_cautions(panel.rows, "panel"))
 
 
 def in_register(table: Release, register: Release) -> InRegister:

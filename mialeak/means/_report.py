@@ -16,7 +16,7 @@ from mialeak._report.document import Document
 from mialeak._report.report import Panel, Report
 from mialeak._results import Kind
 from mialeak.means._panel import ReferencePanel
-from mialeak.means._register import InRegister
+from mialeak.means._register import InRegister, cautions_of_others
 from mialeak.means._release import Release
 from mialeak.means._report_document import assumed, column_of, document, panels, power_of, warned
 from mialeak.means._sites import sites_within
@@ -349,16 +349,14 @@ class MeanReport(Report):
     def cautions(self) -> tuple[str, ...]:
         """Why the table or noise is probably not what was meant, with the cure; often none."""
         independent = self.covariance == "diagonal" or self.exact
+        panel = None if self._reference is None else self._reference.release
         repeats = self._release.repeats if independent else []
-        people = [] if self._register is None else self._register.release.row_cautions
-        drawn = [] if self._register is None else self._register.cautions(self._release)
         return (
             *self._release.cautions,
             *([] if self._reference is None else self._reference.cautions(self._release)),
             *self._release.row_cautions,
             *repeats,
-            *(f"Of population: {each[0].lower()}{each[1:]}" for each in people),
-            *drawn,
+            *cautions_of_others(self._release, self._register, panel),
             *size_cautions(self.rows),
             *noise_cautions(self.noise_std),
         )
