@@ -30,7 +30,30 @@ def test_a_combination_recovers_a_count_however_many_others_are_hidden():
     assert report.n_determined == 1
     cell = report.recovered[0]
     assert (cell.cell, cell.low, cell.high) == ("ward = x", 2, 2)
-    assert cell.explanation == "table 2 (region = q)"
+    why = "since each value of ward has one value of region"
+    assert cell.explanation == f"table 2 (region = q) ({why})"
+
+
+@pytest.mark.parametrize(
+    ("mark", "others", "below"),
+    [("*", [7, 62], 5), ("", [12, 62], 10), ("1-4", [7, 62], None), ("*", [4, 62], None)],
+)
+def test_a_rule_that_hid_all_small_counts_is_named_whatever_the_threshold(mark, others, below):
+    """Three wards of 4 of 12 people in all: a reader who knows that each is below 5 has them."""
+    counts = dict(zip("abcdef", [130, 4, 4, 4, *others], strict=True))
+    release = Release({"ward": [ward for ward, n in counts.items() for _ in range(n)]})
+    shown = [mark if ward in "bcd" else str(n) for ward, n in counts.items()]
+    release.add_table(["ward"], published={"ward": list(counts), "n": shown})
+    cautions = release.leakage().cautions
+    assert len(cautions) == (below is not None)
+    if below:
+        assert f"those below {below}. A reader" in cautions[0]
+        assert f'add protect = "suppress:{below}"' in cautions[0]
+    if below == 5:
+        release = Release({"ward": [ward for ward, n in counts.items() for _ in range(n)]})
+        published = {"ward": list(counts), "n": shown}
+        release.add_table(["ward"], protect=Suppress(5), published=published)
+        assert [(each.low, each.high) for each in release.leakage().recovered] == [(4, 4)] * 3
 
 
 def test_counts_of_nobody_do_not_take_the_place_of_hidden_counts_of_people():

@@ -34,6 +34,11 @@ _CENTRED = 25.0
 _OTHER, _ERRORS, _DIGITS = 0.15, 6.0, 0.01
 #: Targets whose distances are looked at, and as many as show by themselves that moments are wrong.
 _LOOKED_AT, _SURE = 50, 20
+#: Only warned of: targets of another population may be as far.
+_SQUARED = (
+    "squared standard errors, variances divided by n",
+    "If so, multiply it by n; if target is of another population, cov may be right",
+)
 _REMEDY = (
     "Take mean and cov of the same counts as target; for frequencies p of the genotypes 0, 1 and 2 "
     "pass mean=2 * p, cov=2 * p * (1 - p)"
@@ -73,7 +78,7 @@ def require_likely_units(target: Any, mean: FloatArray, cov: Any, n: int) -> Non
     if unit is None:
         return
     rule = f"hold covariances of single rows; by the distances of target it seems to hold {unit[0]}"
-    if len(rows) >= _SURE:
+    if len(rows) >= _SURE and unit is not _SQUARED:
         invalid("cov", rule, remedy=unit[1])
     warn(
         f"cov must {rule}: with cov, target is {math.sqrt(median):.3g} standard deviations from "
@@ -83,7 +88,7 @@ def require_likely_units(target: Any, mean: FloatArray, cov: Any, n: int) -> Non
 
 def _refuse_mean_of_genotypes(values: FloatArray, mean: FloatArray) -> None:
     """Refuse a mean outside of the range of genotypes, whose variance is that of genotypes."""
-    if within(values, 0.0, 2.0) and every(np.rint(values) == values):
+    if within(values, 0.0, 2.0) and np.ptp(values) > 0.0 and every(np.rint(values) == values):
         column = int(np.argmax(mean))
         rule = "be between 0 and 2, as target and cov are those of the genotypes 0, 1 and 2"
         invalid("mean", rule, index=column, value=float(mean[column]), remedy=_REMEDY)
@@ -123,7 +128,7 @@ def _unit_of(squares: FloatArray, v: FloatArray, n: int, median: float) -> tuple
     times, distances = median / _MEDIAN / n, squares / v
     differ = distances.max() > _FIT * distances.min()
     if differ and median > _FAR and 1.0 / _FIT < times < _FIT:
-        return "squared standard errors, variances divided by n", "Multiply it by n"
+        return _SQUARED
     return None
 
 

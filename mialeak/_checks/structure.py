@@ -17,8 +17,9 @@ import numpy.typing as npt
 from mialeak._arrays import listed
 from mialeak._cells import codes_of, count_cells, summed
 from mialeak._checks.counts import numbers_of
-from mialeak._checks.names import NAMES_OF_PERIODS, NAMES_OF_VARIABLES, columns_that, word_of
+from mialeak._checks.names import NAMES_OF_VARIABLES, columns_that, is_period_name, word_of
 from mialeak._checks.samples import DATE
+from mialeak._checks.small_counts import cautions_of_small_counts
 from mialeak._columns import Factor
 
 __all__ = [
@@ -42,10 +43,6 @@ _DIVISIBLE, _FEWEST_ROUNDED = 1e4, 4
 
 #: Columns up to which one looks for counts among them.
 MOST_COLUMNS = 50
-
-#: Smallest counts that offices publish; the cells near it from which one suspects it (more in a
-#: table of one column); and how much larger the largest count is.
-_THRESHOLDS, _FEWEST_NEAR, _FEWEST_CROWDED, _SPREAD = range(3, 21), 8, 12, 10
 
 #: Tables below each other: persons, how unlike their sums may be, share of the cells that differ.
 _FEWEST_PERSONS, _ALIKE, _NESTED = 50, 0.005, 0.9
@@ -255,7 +252,7 @@ def cautions_of_alike(categories: Mapping[Any, Factor], counts: IntArray) -> lis
 
     codes = {name: codes_of(factor) for name, factor in categories.items()}
     for name, (levels, size) in codes.items():
-        if not (word_of(name) in NAMES_OF_PERIODS or _are_dates(categories[name])):
+        if not (is_period_name(name) or _are_dates(categories[name])):
             continue
         others = [key for key in codes if key != name]
         parts = chain.from_iterable(combinations(others, k) for k in range(len(others), 0, -1))
@@ -342,34 +339,7 @@ def cautions_of_counts(
             "counts before rounding, or counts of persons if these are thousands."
         )
         return cautions
-    least = int(counts.min())
-    near = np.count_nonzero(counts < 2 * least)
-    if least in _THRESHOLDS and _is_cut(categories, counts):
-        cautions.append(
-            f"No count is between 1 and {least - 1}, and {near} are between {least} and "
-            f"{2 * least - 1}: small counts seem to be left out. Their persons leak most; pass the "
-            "table before suppression."
-        )
-    return cautions
-
-
-def _is_cut(categories: Mapping[Any, Factor], counts: IntArray) -> bool:
-    """Whether the smallest counts are as many as where smaller ones were left out.
-
-    Cells that were left out are combinations of values without a count: about as many as the counts
-    up to twice the smallest.  In a table of one column, which does not show them, the small counts
-    must crowd near the smallest.  Of 28,000 whole tables of Poisson counts whose means had gamma
-    laws none of several columns, and 0.1 % of those of one, were taken for cut.
-    """
-    least = int(counts.min())
-    near = counts[counts < 2 * least]
-    halved = int(np.count_nonzero(2 * near < 3 * least))
-    if len(near) < _FEWEST_NEAR or int(counts.max()) < _SPREAD * least or 2 * halved < len(near):
-        return False
-    sizes = [len(np.unique(factor.codes[factor.codes >= 0])) for factor in categories.values()]
-    if len(sizes) > 1:
-        return 2 * (math.prod(sizes) - len(counts)) >= len(near)
-    return len(near) >= _FEWEST_CROWDED and 3 * halved >= 2 * len(near)
+    return cautions + cautions_of_small_counts(categories, counts)
 
 
 def common_divisor(counts: IntArray, fewest: int = _FEWEST_ROUNDED) -> int:

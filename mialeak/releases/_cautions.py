@@ -13,12 +13,12 @@ from mialeak._arrays import listed
 from mialeak._checks.lines import cautions_of_blank_rows, cautions_of_lines, number_of_blank_rows
 from mialeak._checks.markers import marker_cautions
 from mialeak._checks.names import (
-    NAMES_OF_PERIODS,
     is_count_name,
+    is_period_name,
     is_person_name,
     is_weight,
-    word_of,
 )
+from mialeak._checks.registers import cautions_of_agreement, pairs_of_columns
 from mialeak._checks.samples import (
     LEVEL,
     groups_of_rows,
@@ -104,17 +104,20 @@ def _of_ends(people: People, outputs: Sequence[Output]) -> list[str]:
 
 
 def _of_hidden(people: People, outputs: Sequence[Output], threshold: int) -> list[str]:
-    """A sentence if the counts that were hidden by hand are those below the threshold."""
+    """A sentence if all counts that were hidden by hand are small, and smaller than those shown."""
     cautions = []
     for output in outputs:
         if not output.gaps or output.protect is not None:
             continue
         counts = np.bincount(output.of_row[: people.rows] + 1, minlength=output.n_cells + 1)[1:]
-        if np.array_equal(~output.exact, counts < threshold):
+        most = int(counts[~output.exact].max())
+        least = int(counts[output.exact & (counts > 0)].min(initial=people.rows))
+        below = threshold if threshold <= least else most + 1
+        if 0 < most < min(threshold, least) and output.high[~output.exact].max() >= below:
             cautions.append(
-                f"The counts hidden in {output.name} are those below {threshold}. A reader who "
-                f'knows that may recover more of them: add protect = "suppress:{threshold}" '
-                f"(in Python Suppress({threshold})) to this output."
+                f"The counts hidden in {output.name} are those below {below}. A reader who "
+                f'knows that may recover more of them: add protect = "suppress:{below}" '
+                f"(in Python Suppress({below})) to this output."
             )
     return cautions
 
@@ -146,7 +149,11 @@ def _of_sample(
             "pass the people of that part; a stratified sample has no answer here (table_leakage "
             "takes strata=)."
         )
+    coded = [(people.column(name).codes, len(people.column(name).values)) for name in categories]
+    inside = (np.arange(sum(people.sizes)) < people.rows).astype(np.int64)
     counts, mass = counts[mass > 0], mass[mass > 0]
+    parts = [(counts, mass), *pairs_of_columns(coded, inside, 1 - inside)]
+    cautions += cautions_of_agreement(parts)
     if counts.all() and log_chance_of_all_cells(mass, int(counts.sum())) < np.log(LEVEL):
         cautions.append(
             "The people show each of the register's cells, the rare ones too, which a random "
@@ -200,7 +207,7 @@ def _of_rows(people: People, used: Sequence[Any]) -> list[str]:
                 f"Column {name!r} {why}. The report takes each row for one person: pass one row "
                 "for each person, or its leakage is too low for persons with several rows."
             )
-        elif word_of(name) in NAMES_OF_PERIODS and name not in used and np.unique(codes).size > 1:
+        elif is_period_name(name) and name not in used and np.unique(codes).size > 1:
             cautions.append(
                 f"The people have different values of column {name!r}, which no output uses. If a "
                 f"person may be in several, keep the rows of one value of {name!r}."

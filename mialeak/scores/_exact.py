@@ -9,14 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, as_count, as_floats, invalid
+from mialeak._checks.frequencies import MOST_ROWS, require_likely_counts
 from mialeak._checks.genotypes import (
-    MOST_ROWS,
     as_column_probabilities,
     count_tolerance,
     refuse_answers_of_genotypes,
     require_counts,
     require_genotype_means,
-    require_likely_counts,
     require_persons,
     require_possible_genotype,
     require_possible_target,

@@ -14,13 +14,13 @@ from mialeak._cells import Cells, codes_of, count_cells, summed
 from mialeak._checks.counts import as_words, count_column, rows_of_total
 from mialeak._checks.crosstabs import check_index
 from mialeak._checks.names import is_count_name
-from mialeak._checks.rows import cautions_of_omitted_counts
-from mialeak._checks.tables import (
+from mialeak._checks.registers import (
     cautions_of_panel,
-    cautions_of_periods,
     cautions_of_sample,
     cautions_of_strata,
 )
+from mialeak._checks.rows import cautions_of_omitted_counts
+from mialeak._checks.tables import cautions_of_periods
 from mialeak._checks.totals import cautions_of_sums
 from mialeak._columns import Factor, each_factor, factor_if_plain, near
 from mialeak._labels import names_of

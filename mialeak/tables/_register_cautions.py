@@ -14,8 +14,8 @@ from mialeak._arrays import listed
 from mialeak._cells import all_differ, codes_of, count_cells
 from mialeak._checks.counts import numbers_of
 from mialeak._checks.names import is_body_weight, is_count_name, is_person_name, is_weight
+from mialeak._checks.registers import cautions_of_panel
 from mialeak._checks.samples import LEVEL, shares_differ
-from mialeak._checks.tables import cautions_of_panel
 from mialeak._columns import Factor, factor_if_plain
 from mialeak._labels import names_of
 from mialeak.tables._sources import Source, beginning, repeated_cells
