@@ -230,11 +230,31 @@ def _plain_influence(
     without = influence * np.where(open_, 1.0, multiple)[:, None]
     drawn = penalty[:, None] * inverse / (n - 1.0)
     without -= (theta - without / n) @ drawn
-    without[open_] = np.inf
     influence -= inverse @ (penalty * theta / n)
+    null, inward = _null_space(design, penalty)
+    influence -= (influence @ inward) @ null
+    without -= (without @ inward) @ null
+    without[open_] = np.inf
     return InfluenceFunctions(theta, influence, without)
 
 
+def _null_space(design: FloatArray, penalty: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Directions that collinear columns leave to the penalty, (k, d), and what takes them out.
+
+    Rows move no estimate along a v with ``X v = 0``: ``v^T P I = 0``.  What is computed there is
+    rounding over the penalty, which may be as large as all else.
+    """
+    scale = np.sqrt(np.square(design).sum(axis=0))
+    scale = np.where(scale > 0.0, scale, 1.0)
+    _, sizes, axes = np.linalg.svd(linalg.qr(design / scale, mode="r")[0][: scale.size])
+    sizes = np.pad(sizes, (0, scale.size - sizes.size))
+    null = axes[sizes <= _COLLINEAR * sizes[0]] / scale
+    drawn = (null * penalty).T
+    return null, np.linalg.solve((null @ drawn).T, drawn.T).T
+
+
+#: Singular values below this share of the largest one are 0, but for rounding.
+_COLLINEAR = 1e-11
 #: Newton's steps: a solution is found within 10 or so, as errors are squared; without one the
 #: gradient falls by a factor e a step, and is far from the next number after these.  With a small
 #: penalty it has to fall to that: 60 steps are enough for one of 1e-18.
