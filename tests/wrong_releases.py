@@ -158,6 +158,11 @@ PLANS = [
         'table = ["weight"]',
     ),
     cautioned(
+        "a sample with unequal weights, which no output uses",
+        csv([*COLUMNS, "fnlwgt"], SEXES, TOWNS, AGES, [50 + k % 97 for k in range(ROWS)]),
+        ["'fnlwgt' has the name of a survey weight, from 5", "not everyone", "one stratum"],
+    ),
+    cautioned(
         "counts by a number of persons",
         csv([*COLUMNS, "nr"], SEXES, TOWNS, AGES, range(ROWS)),
         ["Every row has a value of its own in column 'nr'"],

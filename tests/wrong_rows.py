@@ -87,6 +87,7 @@ ROWS = [
         for name, how, weights, columns in (
             ("weight", "by strata", BY_SEX, "region,age,sex"),
             ("weight", "by strata that are left out", BY_SEX, "region,age"),
+            ("wt", "more different than bodies", (1.3 * OF_MEAN_1**2).round(4), "region,age"),
             ("weight", "of mean 1", (OF_MEAN_1 / OF_MEAN_1.mean()).round(4), "region,age,sex"),
             ("wgt_pers", "as of a frame", OF_BODIES * 10 - 390, "region,age,sex"),
         )

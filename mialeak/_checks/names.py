@@ -137,7 +137,7 @@ freq_weight frequency_weight repwt repwgt
 pondera ponderacion pondfin pondih pondii pondiio ipondi fac_tri fac_men fex fex_c fact_exp
 factor_exp factor fator_expansao peso_final a_fnlwgt hweight finalwt ef107 db090 pb040 pb060 rb050
 rb060 v1028 v1032 waga vaha suly súly grossing_factor hochr coef_elev coefelev
-iponde pesofin fatorexp
+iponde pesofin fatorexp pond
 """
 _WEIGHTS = frozenset(_WEIGHT_WORDS.split())
 #: Those that may be the weight of a body, or another factor.
@@ -157,8 +157,8 @@ _EXAMPLES = re.compile(
 #: Other names of weights of a design, as in NHANES, DHS, BRFSS and ESS, or of inverse probability.
 _DESIGN = re.compile(
     r"wt(mec|int)prp|wt[a-z]{2,4}\d{0,2}yr|v005|llcpwt|wtss(all|ps|nr)?|[dp]weight|(psp|an|d|p)w(ei)?ght|"
-    r"(s?w_?)?ip[tc]?w|(survey|svy|samp|sampling|design|post_?strat\w*|nonresponse|calibration|"
-    r"population|replicate|ip[tc]?w?|ps|inverse_?prob\w*)[_. -]?(weight|wght|wgt|wt)s?"
+    r"(s?w_?)?ip[tc]?w|(survey|svy|samp|sampling|design|post_?strat\w*|nonresponse|calib(ration)?|raking|"
+    r"population|replicate|ip[tc]?w?|ps|inverse_?prob\w*)[_. -]?(weight|wght|wgt|wt|w)s?"
 )
 
 #: Names of columns of counts, in small letters, in the languages of statistical offices.

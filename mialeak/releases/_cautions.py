@@ -31,6 +31,7 @@ from mialeak._checks.samples import (
     shares_differ,
 )
 from mialeak._checks.spellings import cautions_of_spellings, cautions_of_thousands
+from mialeak._checks.weights import UNEQUAL, cautions_of_weights
 from mialeak._columns import Factor, each_factor
 from mialeak.releases._outputs import Output
 from mialeak.releases._people import People, between
@@ -78,7 +79,15 @@ def cautions_of_release(
         categories = _names(people, [(*each.columns, *each.where.masks) for each in outputs])
         cautions += _of_sample(people, categories, counts, mass)
     cautions += _of_ends(people, outputs)
-    return cautions + _of_hidden(people, outputs, threshold) + _of_rows(people, outputs, used)
+    cautions += _of_hidden(people, outputs, threshold)
+    factors = {name: _factor(people, name) for name in people.names[:_MOST_COLUMNS]}
+    cautions += cautions_of_weights(
+        [name for name in factors if name not in used],
+        lambda name: [factors[name]],
+        f"{UNEQUAL}If they were drawn by strata, pass the people of one stratum at a time.",
+        list(factors),
+    )
+    return cautions + _of_rows(people, used, factors)
 
 
 def _of_ends(people: People, outputs: Sequence[Output]) -> list[str]:
@@ -180,10 +189,9 @@ def _of_people(people: People, name: Any) -> Factor:
     return Factor(np.where(missing, -1, place)[column.codes[: people.rows]], levels)
 
 
-def _of_rows(people: People, outputs: Sequence[Output], used: Sequence[Any]) -> list[str]:
+def _of_rows(people: People, used: Sequence[Any], factors: dict[Any, Factor]) -> list[str]:
     """Cautions for rows that are not one person each: visits, years, cells, and persons twice."""
     cautions = []
-    factors = {name: _factor(people, name) for name in people.names[:_MOST_COLUMNS]}
     columns = {name: factor.codes.astype(np.int64) for name, factor in factors.items()}
     cautions += cautions_of_blank_rows(number_of_blank_rows(list(columns.values())))
     of_persons, others = groups_of_rows(factors)
