@@ -46,8 +46,8 @@ A function uses different methods in different regions; some of the points lie w
 replaces another. Each line of a table has a condition, and a point is counted in the first line
 whose condition it meets. "sd" is the standard deviation of the count. For `binom_excess` and
 `binom_sf` the tail is above the mean; for `binom_shortfall` it is below the mean. "beyond the mean"
-are the points on the side of the mean that is not the tail, more than one standard deviation from
-the mean. "further out" are the points at least 6 standard deviations from the mean. The following
+are the points more than one standard deviation from the mean, on the side opposite to the tail.
+"further out" are the points at least 6 standard deviations from the mean. The following
 tables were made by
 `python tests/accuracy.py --points {points} --seed {seed} --markdown`."""
 
