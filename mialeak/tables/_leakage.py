@@ -11,9 +11,10 @@ import numpy.typing as npt
 
 from mialeak._arrays import as_choice, as_count
 from mialeak._cells import Cells, codes_of, count_cells
+from mialeak._checks.copies import copies_later
 from mialeak._checks.crosstabs import cautions_of_index
 from mialeak._checks.lines import cautions_of_blank_rows, cautions_of_code_lists
-from mialeak._checks.rows import cautions_of_omitted_counts, cautions_of_rows, copies_later
+from mialeak._checks.rows import cautions_of_omitted_counts, cautions_of_rows
 from mialeak._checks.structure import (
     cautions_of_alike,
     cautions_of_counts,
