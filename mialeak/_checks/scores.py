@@ -243,7 +243,7 @@ def cautions_of_names(
         refuse_flag_name(name, "member")
     names = [name_of(values) for values in scores.values()]
     if len(names) != 2 or None in names:
-        return []
+        return cautions_of_fits(names[0]) if len(names) == 1 else []
     return cautions_of_worlds(names, [*scores.values()], next(iter(scores)))
 
 
