@@ -253,7 +253,10 @@ class AuditStream(Report):
         members, size = self._members + int(flags.sum()), self.n_canaries + flags.size
         if 2.0 * float(bdtr(min(members, size - members), size, 0.5)) <= _CHANCE:
             rule = f"come of fair coins; {members} of {size} so far are members"
-            remedy = "The bound holds only if each canary was put in with probability 1/2"
+            remedy = (
+                "The bound holds only if each canary was put in with probability 1/2. If coins "
+                "did, pass scores and flags in their order"
+            )
             invalid("member", rule, remedy=remedy)
         grown = self._grown(list(zip(values.tolist(), flags.tolist(), strict=True)))
         self._require_mixed(values, flags)
