@@ -127,3 +127,20 @@ def test_flags_with_other_labels_are_their_codes(capsys, tmp_path):
     pyreadstat.write_sav(frame, str(path), variable_value_labels=labels)
     expected = one_run_audit(scores, MEMBER).epsilon_lower
     assert bound(capsys, path) == pytest.approx(expected, abs=1e-9)
+
+
+def test_a_stream_of_sorted_scores_gives_an_error_alone(capsys, tmp_path, recwarn):
+    """No warning of Python, with its file and line, stands above it."""
+    rng = np.random.default_rng(0)
+    member = rng.random(2000) < 0.5
+    scores = rng.normal(0.5 * member)
+    order = np.argsort(-scores)
+    paths = [str(tmp_path / f"{name}.npy") for name in ("scores", "member")]
+    np.save(paths[0], scores[order])
+    np.save(paths[1], member[order] * 1)
+    capsys.readouterr()
+    assert main(["audit", "--stream", *paths]) == 1
+    assert not recwarn.list
+    error = capsys.readouterr().err
+    assert error.startswith("mialeak: error: ")
+    assert "If coins did, pass scores and flags in their order" in error

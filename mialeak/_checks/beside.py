@@ -33,6 +33,7 @@ __all__ = [
     "are_of_models",
     "beside",
     "beside_index",
+    "cautions_of_index",
     "constant_words",
     "refuse_rows",
     "refuse_runs",
@@ -124,6 +125,11 @@ def beside_index(values: Any) -> list[Beside]:
         codes = np.unique(_in_order(level), return_inverse=True)[1]
         columns.append(Beside(_ROW_NAMES if name is None else str(name), level, codes))
     return columns
+
+
+def cautions_of_index(scores: Any, member: Any, flags: Any) -> list[str]:
+    """Cautions of the index of scores of canaries, or of their flags; refuse rows as of a file."""
+    return refuse_rows("scores", beside_index(scores) or beside_index(member), flags)
 
 
 def refuse_rows(path: str, columns: Sequence[Beside], flags: Any) -> list[str]:

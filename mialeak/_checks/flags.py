@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 __all__ = ["in_numbers", "is_flag", "numbers"]
 
-#: Words that are flags, beside those that say "member" or "not in training".
+#: Words that are flags, beside such as "member" or "not in training".
 _TRUTH = {"true": "1", "yes": "1", "false": "0", "no": "0", "out": "0"}
 _NOT = re.compile(r"(?i)\s*(non|not)[\W_]*(an?\b)?")
 #: How types of Arrow that hold words begin.

@@ -19,7 +19,7 @@ _PART = re.compile(r"\d+|[^\W\d_]+")
 _NUMBER, _SEPARATOR = re.compile(r"\d+"), re.compile(r"[\W_]+")
 #: Pairs of values are counted in a table of so many places for each row at most, else by sorting.
 _PLACES = 16
-#: Values by which text is told from numbers, and numbers with digits behind the point.
+#: Values by which text is distinguished from numbers, and numbers with digits behind the point.
 _FIRST = 8
 
 

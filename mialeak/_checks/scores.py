@@ -133,8 +133,8 @@ _WORLDS = re.compile(
     "(in|out|non|not|no|is|members?|nonmembers?|membership|with|without|target|victim|canar(y|ies)|"
     "train(ing)?|test|holdout|heldout|seen|unseen|present|absent|inserted|removed|excluded|"
     "included|base|baseline|controls?|null|alternative|reference|real|worlds?|runs?|models?|"
-    "(un)?(treated|trained)|poisoned|clean|positives?|negatives?|neighbou?r(ing)?|original|"
-    "augmented|plain|full|loo|wo|added|mit|ohne|"
+    "(un)?(treated|trained|poisoned)|clean|positives?|negatives?|neighbou?r(ing)?|original|"
+    "augmented|plain|full|loo|wo|added|mit|ohne|fresh|"
     "scores?|values?|stat|statistics?|attack|data|col|column|unnamed|[a-dhpqxyz]|prime|\\d+)"
 )
 _LEAST_UNIT = 8
@@ -245,7 +245,7 @@ def cautions_of_names(
         refuse_flag_name(name, "member")
     names = [name_of(values) for values in scores.values()]
     if len(names) != 2 or None in names:
-        return []
+        return cautions_of_fits(names[0]) if len(names) == 1 else []
     return cautions_of_worlds(names, [*scores.values()], next(iter(scores)))
 
 

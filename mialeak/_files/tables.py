@@ -172,9 +172,9 @@ def read_table(
         raise ValueError(f"{path} names its columns itself: header and names are for a CSV")
     elif file.format in ("parquet", "arrow"):
         if not whole or len(files) > 1:
-            labels, values = arrow_names(files)
+            known, values = arrow_names(files)
             if not whole and (values > _LARGE or Path(path).is_dir()):
-                return _large_arrow(files, labels, columns, markers)
+                return _large_arrow(files, known, columns, markers)
         table = _read_files(files, columns)
     elif file.format in ("npy", "npz"):
         arrays = array_columns(file)

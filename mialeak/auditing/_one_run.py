@@ -12,8 +12,8 @@ from scipy.special import betaincc, expit
 
 from mialeak._arrays import FloatArray, as_count, as_flag, as_float, as_floats, invalid, require
 from mialeak._blocks import as_rng
-from mialeak._checks.beside import beside_index, refuse_rows
-from mialeak._checks.scores import cautions_of_fits, cautions_of_names, name_of
+from mialeak._checks.beside import cautions_of_index
+from mialeak._checks.scores import cautions_of_names
 from mialeak._numerics.order import IntArray, Order
 from mialeak._report.document import Document
 from mialeak._report.report import Panel, Report, bound_panel
@@ -208,9 +208,8 @@ def one_run_audit(
         One score for each canary, or a single column of them; they may be infinite, and need not be
         independent.  **They may depend on the coins through what this one run released only.**
         Scores pooled from several models, each calibrated on the others (leave-one-out LiRA),
-        depend on the coins of all of them: at a nominal 5 % these gave 17 false claims in 100 where
-        nothing leaked.  Scores of one model, calibrated on models that saw no coin of this run, are
-        admissible.
+        depend on the coins of all of them: at 5 % they gave 17 false claims in 100 where nothing
+        leaked.  Those of one model, calibrated on models that saw no coin of it, are admissible.
     member : (m,) array_like
         1 (or True) for canaries that were in the training data, 0 for those left out.  **Each must
         have been put in or left out by a fair coin of its own**, independent of everything else.
@@ -219,8 +218,7 @@ def one_run_audit(
         (exact binomial test, two-sided) are refused, and so are 26 flags or more with all members
         on one side, as where members and non-members of a model are joined, or that alternate or
         stand in blocks (exact test of the number of neighbours that differ), or that repeat fewer
-        flags, as where a canary has several scores; the theorem is for fair coins, so that no
-        argument takes another probability.
+        flags, as where a canary has several scores; the theorem is for fair coins only.
     delta : float
         In [0, 1).
     confidence : float
@@ -306,10 +304,9 @@ def one_run_audit(
     """
     higher_is_member = as_flag(higher_is_member, "higher_is_member")
     allow_reversed = as_flag(allow_reversed, "allow_reversed")
-    cautions_of_names(higher_is_member, allow_reversed, member=member, scores=scores)
+    named = cautions_of_names(higher_is_member, allow_reversed, member=member, scores=scores)
     values, flags = canaries_of(scores, member)
-    named = refuse_rows("scores", beside_index(scores) or beside_index(member), flags)
-    named += cautions_of_fits(name_of(scores))
+    named = cautions_of_index(scores, member, flags) + named
     delta, level = as_delta(delta), as_confidence(confidence)
     claim = as_claim(claimed_epsilon, delta)
     choices = choices_of(guesses, values.size, delta, 1.0 - level)

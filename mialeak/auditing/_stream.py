@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import bdtr, log_expit
 
 from mialeak._arrays import FloatArray, as_floats, as_scores, invalid, require, unsupported
-from mialeak._checks.beside import beside_index, refuse_rows
+from mialeak._checks.beside import cautions_of_index
 from mialeak._report.document import Document
 from mialeak._report.report import Panel, Report, bound_panel
 from mialeak._results import Kind, as_confidence
@@ -248,12 +248,15 @@ class AuditStream(Report):
         if flags.size > 1 and flags.min() < flags.max() and np.array_equal(values, flags):
             remedy = "Write the guesses of an attack as -1 and 1"
             invalid("scores", "be scores of an attack; they are the flags of member", remedy=remedy)
-        for caution in refuse_rows("scores", beside_index(scores) or beside_index(member), flags):
+        for caution in cautions_of_index(scores, member, flags):
             warn(caution)
         members, size = self._members + int(flags.sum()), self.n_canaries + flags.size
         if 2.0 * float(bdtr(min(members, size - members), size, 0.5)) <= _CHANCE:
             rule = f"come of fair coins; {members} of {size} so far are members"
-            remedy = "The bound holds only if each canary was put in with probability 1/2"
+            remedy = (
+                "The bound holds only if each canary was put in with probability 1/2. If coins "
+                "did, pass scores and flags in their order"
+            )
             invalid("member", rule, remedy=remedy)
         grown = self._grown(list(zip(values.tolist(), flags.tolist(), strict=True)))
         self._require_mixed(values, flags)

@@ -48,7 +48,8 @@ def run_stream(
     limit, claim = options.max_epsilon, options.claimed_epsilon
     watched = claim if limit is None else limit
     sign = -1.0 if options.lower_is_member else 1.0
-    stream, exceeded = _follow(sign * scores, member, options.confidence, watched)
+    followed = sign * scores, member, options.confidence, watched
+    (stream, exceeded), more = cautioned(_follow, *followed)
     epsilon = stream.epsilon_lower
     over, verdict = _output.judge("What is proved", epsilon, limit)
     if exceeded is not None and limit is not None:
@@ -69,7 +70,8 @@ def run_stream(
             verdict = f"{verdict} {sentence}.".lstrip()
             over, undecided = over or word == "refuted", undecided or word == "not testable"
     document = stream.document(run=run)
-    document = replace(document, cautions=[*options.noticed, *warned, *document.cautions])
+    cautions = [*options.noticed, *warned, *more, *document.cautions]
+    document = replace(document, cautions=cautions)
     content = stream.to_dict() | {"exceeded_after": exceeded, "cautions": document.cautions}
     return give_audit(
         options,
