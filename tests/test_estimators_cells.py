@@ -55,6 +55,37 @@ def test_counts_of_persons_have_none(rows):
         silently(smf.glm(f"visits ~ {right}", people, family=sm.families.Poisson()).fit())
 
 
+def test_columns_that_the_model_leaves_out_decide_nothing():
+    """Of cells, a label or a share beside; of persons, columns that hold no single values."""
+    more = CELLS.assign(label="x", share=RNG.random(len(CELLS)).round(1))
+    fitted = smf.glm("n ~ Q('class') + sex + age", more, family=sm.families.Poisson()).fit()
+    with pytest.warns(UserWarning, match="'class', 'sex', 'age' has one row, as cells of a"):
+        influence_of(fitted)
+    people = pd.DataFrame({"arm": RNG.permutation(30) % 2, "visits": RNG.poisson(4.0, 30)})
+    people["diary"] = [[1]] * 30
+    people["mixed"] = [1, "x"] * 15
+    for options in ({}, {"copies": people["arm"]}):
+        people = people.assign(**options)
+        silently(smf.glm("visits ~ arm", people, family=sm.families.Poisson()).fit())
+
+
+def test_visits_of_patients_are_no_cells():
+    """Each in as many periods: they are persons with several rows, which has its own warning."""
+    grid = list(itertools.product(range(59), range(4)))
+    trial = pd.DataFrame(grid, columns=["subject", "period"])
+    trial["seizures"] = RNG.poisson(8.0, len(trial))
+    with pytest.warns(UserWarning, match="Column 'subject'") as caught:
+        influence_of(smf.poisson("seizures ~ C(period)", trial).fit(disp=0))
+    assert len(caught) == 1
+
+
+@pytest.mark.parametrize("n", [20, 50])
+def test_weights_by_a_law_of_the_variance_have_none(n):
+    x = RNG.uniform(1.0, 10.0, n)
+    y = 2.0 * x + x * RNG.normal(size=n)
+    silently(sm.WLS(y, sm.add_constant(x), weights=1.0 / x**2).fit())
+
+
 @pytest.mark.parametrize(
     ("n", "factor", "is_named"), [(12, 40.0, True), (12, 3.0, False), (400, 40.0, False)]
 )

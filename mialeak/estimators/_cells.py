@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from mialeak._arrays import FloatArray, listed
+from mialeak._checks.names import is_person_name
+from mialeak._columns import factor_if_plain
+from mialeak.estimators._tables import formula_columns
 
 __all__ = ["sentence_on_cells"]
 
 #: Fewest rows that are cells where each combination of categories has one, and of these at least.
 _FEWEST, _FEWEST_COLUMNS = 6, 2
+#: Rows of a table of counts at most: more are those of persons.
+_MOST = 2**14
 #: Rows of studies or groups at most, and by what factor their weights differ at least.
 _STUDIES, _UNEQUAL = 50, 10.0
 
@@ -27,17 +31,17 @@ def sentence_on_cells(model: Any) -> str:
     response = np.asarray(model.endog, np.float64)
     family = type(getattr(model, "family", model)).__name__
     if family == "Poisson" and response.ndim == 1 and np.all(response == np.rint(response)):
-        keys = _grid(model)
-        if keys and response.max() >= _FEWEST:
+        keys = _grid(model) if response.max() >= _FEWEST else []
+        if keys and not any(map(is_person_name, keys)):  # of a person in several periods
             return (
                 f"responses are counts, and each combination of the values of {listed(keys)} has "
-                "one row, as cells of a table have: the influence of a row is then that of all of "
-                "its persons together. Fit a row for each person"
+                "one row, as cells of a table have. If a row is such a cell, its influence is that "
+                "of all of its persons together: fit a row for each person"
             )
     weights = np.asarray(getattr(model, "weights", 1.0), np.float64)
     if type(model).__name__ == "WLS" and weights.size == response.size <= _STUDIES:
         low, high = float(weights.min()), float(weights.max())
-        if 0.0 < low * _UNEQUAL <= high:
+        if 0.0 < low * _UNEQUAL <= high and not _follows(weights, model.exog):
             return (
                 f"{response.size:,} rows have weights from {low:.3g} to {high:.3g}: where a row is "
                 "a study or a group, weighted by its size or precision, it is no person. Fit a row "
@@ -46,29 +50,46 @@ def sentence_on_cells(model: Any) -> str:
     return ""
 
 
+def _follows(weights: FloatArray, exog: Any) -> bool:
+    """Whether weights rise or fall with a regressor, as those of a law of the variance do."""
+    columns = np.asarray(exog, np.float64).T
+    steps = [np.diff(weights[np.argsort(each)]) for each in columns if np.unique(each).size > 2]
+    return any(bool((each >= 0.0).all() or (each <= 0.0).all()) for each in steps)
+
+
 def _grid(model: Any) -> list[Any]:
-    """The categories, each combination of which has one row; none if they are no grid."""
+    """The categories, each combination of which has one row; none if they are no grid.
+
+    Those that the formula names, or all of its table.
+    """
+    rows = len(model.exog)
+    if not _FEWEST <= rows <= _MOST:
+        return []
     frame: Any = getattr(getattr(model, "data", None), "frame", None)
-    if hasattr(frame, "iloc"):
-        used = str(getattr(model, "endog_names", ""))
-        columns = {name: frame[name].to_numpy() for name in frame.columns if str(name) != used}
-    else:
+    if not hasattr(frame, "iloc") or len(frame) != rows:
         names = getattr(model, "exog_names", None)
         exog: FloatArray = np.asarray(model.exog, np.float64)
-        columns = dict(zip(names or range(exog.shape[1]), exog.T, strict=True))
-    codes = {
-        name: np.unique(each.astype(str), return_inverse=True)[1] for name, each in columns.items()
-    }
-    sizes = {name: int(each.max()) + 1 for name, each in codes.items()}
-    rows = len(model.exog)
-    keys = [name for name, size in sizes.items() if 1 < size < rows]
-    if rows < _FEWEST or len(keys) < _FEWEST_COLUMNS:
-        return []
-    return keys if _has_each_once([codes[k] for k in keys], [sizes[k] for k in keys]) else []
+        return _keys(dict(zip(names or range(exog.shape[1]), exog.T, strict=True)), rows)
+    response = str(getattr(model, "endog_names", ""))
+    columns = {name: frame for name in frame.columns if str(name) != response}
+    used = {name: frame for name in formula_columns(model) if name in columns}
+    return _keys(used, rows) or _keys(columns, rows)
 
 
-def _has_each_once(codes: Sequence[Any], sizes: Sequence[int]) -> bool:
-    rows = codes[0].size
-    if math.prod(sizes) != rows:
-        return False
-    return bool(np.unique(np.stack(codes), axis=1).shape[1] == rows)
+def _keys(columns: Mapping[Any, Any], rows: int) -> list[Any]:
+    """The names of columns, of arrays or of the tables that have them, if these are a grid."""
+    codes, cells = {}, 1
+    for name, each in columns.items():
+        table = each if hasattr(each, "iloc") else {name: each}
+        for factor in factor_if_plain(table, name):
+            size = np.unique(factor.codes).size
+            if 1 < size < rows:
+                codes[name], cells = factor.codes, cells * size
+        if cells > rows:
+            return []
+    is_grid = len(codes) >= _FEWEST_COLUMNS and cells == rows
+    return list(codes) if is_grid and _are_different(list(codes.values())) else []
+
+
+def _are_different(codes: Sequence[Any]) -> bool:
+    return bool(np.unique(np.stack(codes), axis=1).shape[1] == codes[0].size)
