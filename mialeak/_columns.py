@@ -15,7 +15,7 @@ import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from os import PathLike
 from typing import Any
 
@@ -392,11 +392,11 @@ def _native_columns(frame: Any, argument: str) -> tuple[list[Any], Any]:
             f"{argument} is a {type(frame).__name__}, which takes narwhals and pyarrow "
             '(pip install "mialeak[dataframe]"); a plain dict of columns takes neither'
         ) from error
+    read = cache(partial(nw.from_native, frame, eager_only=True))
+    if nw.dependencies.is_pandas_dataframe(frame) and frame.columns.is_unique:
+        return list(frame.columns), partial(_of_pandas, frame, read)
     try:
-        table = nw.from_native(frame, eager_only=True)
-        names, column = list(table.columns), table.get_column
-        is_pandas = nw.dependencies.is_pandas_dataframe(frame)
-        return names, partial(_of_pandas, frame, column) if is_pandas else column
+        return list((table := read()).columns), table.get_column
     except TypeError:
         rule = f"be a pandas, polars or pyarrow table or a dict, not a {type(frame).__name__}"
         invalid(argument, rule, remedy=_as_table(frame), error=TypeError)
@@ -404,11 +404,11 @@ def _native_columns(frame: Any, argument: str) -> tuple[list[Any], Any]:
         invalid(argument, f"have no two columns of one name ({' '.join(str(error).split())})")
 
 
-def _of_pandas(frame: Any, column: Any, name: Any) -> Any:
+def _of_pandas(frame: Any, read: Any, name: Any) -> Any:
     """The same; numbers as an array, which is what they are by way of Arrow too."""
     series = frame[name]
     plain = isinstance(series.dtype, np.dtype) and series.dtype.kind in "iuf"
-    return series.to_numpy() if plain else column(name)
+    return series.to_numpy() if plain else read().get_column(name)
 
 
 def _factor_of_native(column: Any, name: Any) -> Factor:

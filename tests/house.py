@@ -56,7 +56,7 @@ ROWS = [
     {"_numerics", "_report"},
     {"_files"},
     {"_blocks", "_cells", "_labels", "_results"},
-    {"_arrays", "_columns", "_fields", "_version", "datasets"},
+    {"_arrays", "_columns", "_fields", "_version", "_warnings", "datasets"},
     {"_kernels"},
 ]
 HEIGHT = {room: -row for row, rooms in enumerate(ROWS) for room in rooms}

@@ -18,6 +18,21 @@ DRAWS = {
 }
 
 
+def sparse(rng, shape):
+    """Changes in steps of 0.1, which most rows do not have, or half of the rows."""
+    first = np.arange(shape[0])[:, None] < rng.choice([0, shape[0] // 2])
+    unchanged = first | (rng.random(shape) < 0.97)
+    return np.where(unchanged, 0.0, 0.1 * np.rint(3.0 * rng.normal(size=shape)))
+
+
+def designed(rng, shape):
+    """Contrasts of balanced factors, whose means are 0 by design, beside measures."""
+    contrasts = np.array([[-0.6708, 0.5, -0.2236], [-0.2236, -0.5, 0.6708]])
+    contrasts = np.concatenate([contrasts, -contrasts[::-1] * [1, -1, 1]])
+    levels = [rng.permutation(np.resize(np.arange(4), shape[0])) for _ in range(2)]
+    return np.hstack([*(contrasts[each] for each in levels), rng.normal(size=shape)])
+
+
 def are_noticed(rows):
     return [each for each in mean_leakage(rows).cautions if "the mean 0 over these rows" in each]
 
@@ -27,6 +42,18 @@ def are_noticed(rows):
 def test_raw_columns_are_not_taken_for_centred_ones_however_many_there_are(kind, shape):
     for seed in range(5):
         assert not are_noticed(DRAWS[kind](np.random.default_rng(seed), shape))
+
+
+@pytest.mark.parametrize("draw", [sparse, designed])
+def test_means_that_are_0_by_chance_of_steps_or_by_design_are_not_noticed(draw):
+    for seed in range(100):
+        assert not are_noticed(draw(np.random.default_rng(seed), (200, 10)))
+
+
+def test_centred_columns_are_noticed_beside_balanced_ones():
+    table = designed(np.random.default_rng(1), (200, 10))
+    table[:, 6:] -= table[:, 6:].mean(axis=0)
+    assert are_noticed(table)
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ TABLE = pd.DataFrame(
         "z": RNG.gamma(2.0, size=N),
         "bit": RNG.random(N) < 0.5,
         "town": RNG.choice(list("abc"), N),
-        "person": RNG.permutation(np.repeat(np.arange(N // 3), 3)),
+        "team": RNG.permutation(np.repeat(np.arange(N // 3), 3)),
         "n": RNG.integers(2, 40, N),
     }
 )
@@ -158,10 +158,8 @@ NAMED = [
         "responses lie between 0 and 1: where they are proportions of groups, a row is no person",
     ),
     (
-        lambda: smf.ols("y ~ x", TABLE).fit(
-            cov_type="cluster", cov_kwds={"groups": TABLE["person"]}
-        ),
-        "the standard errors are those of 20 groups, and each of 60 rows counts as a person",
+        lambda: smf.ols("y ~ x", TABLE).fit(cov_type="cluster", cov_kwds={"groups": TABLE["team"]}),
+        "The standard errors are those of 20 groups, and each of 60 rows counts as a person",
     ),
     (
         lambda: smf.ols("y ~ x", TABLE, subset=TABLE.index > 10).fit(),
@@ -211,12 +209,12 @@ def test_rows_of_persons_have_no_warning():
 def test_the_cure_of_clustered_errors_gives_their_covariance():
     """Sums of influence by person have the covariance that statsmodels clusters, uncorrected."""
     fitted = smf.ols("y ~ x", TABLE).fit(
-        cov_type="cluster", cov_kwds={"groups": TABLE["person"], "use_correction": False}
+        cov_type="cluster", cov_kwds={"groups": TABLE["team"], "use_correction": False}
     )
     with pytest.warns(UserWarning, match=r"times 20 / 60, and pass theta and these sums"):
         rows = influence_of(fitted)
     sums = np.zeros((20, 2))
-    np.add.at(sums, TABLE["person"].to_numpy(), rows.influence * 20 / 60)
+    np.add.at(sums, TABLE["team"].to_numpy(), rows.influence * 20 / 60)
     persons = InfluenceFunctions(rows.theta, sums)
     covariance = persons.influence.T @ persons.influence / 20**2
     np.testing.assert_allclose(covariance, fitted.cov_params(), rtol=1e-8)

@@ -126,6 +126,7 @@ CLEAN = [
     "_labels",
     "_numerics",
     "_results",
+    "_warnings",
     "auditing",
     "cli",
     "covariance",

@@ -37,6 +37,12 @@ def test_rows_without_a_group_are_left_out_if_asked_for(tmp_path, capsys):
     assert main([*line, "--na", "drop"]) == 0
 
 
+@pytest.mark.parametrize("by", ["arm", [None] * 120, pd.Series([None] * 120)])
+def test_groups_that_are_all_missing_are_refused(by):
+    with pytest.raises(ValueError, match=r"^by must give rows a group; all values are missing\. "):
+        mean_leakage(FRAME.assign(arm=np.nan), by=by, na="drop", columns=["x", "y"])
+
+
 @pytest.mark.parametrize("codes", ["-3,-7", "-3,NA", "-3.0,-7.0", "-3,y=-7"])
 def test_lists_of_codes_below_0_need_no_sign(tmp_path, capsys, codes):
     coded = FRAME.astype(str if "." not in codes else float).astype(str)

@@ -72,7 +72,24 @@ def test_the_rows_as_targets_refute_other_variances(table, of, words):
     assert words in said(table, mean, of(var))
     assert words in said(table, mean, np.diag(of(var)))
     assert said(table, mean, var) == said(table, mean, np.cov(table.T)) == ""
+    assert words in said(table, mean, of(table.var(axis=0)))
     assert said(table, mean, moments(table[::2])[1]) == ""
+
+
+def test_other_variances_than_those_of_the_rows_are_taken():
+    """Of the population that the rows were drawn from, shrunk, with noise, and by quartiles."""
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        n, std = int(rng.choice([20, 50, 200])), np.exp(rng.normal(size=6))
+        table = std * rng.normal(5.0, 1.0, (n, 6))
+        cov = np.cov(table.T)
+        shrunk = 0.7 * cov + 0.3 * np.trace(cov) / 6 * np.eye(6)
+        quartiles = np.subtract(*np.quantile(table, [0.75, 0.25], axis=0)) / 1.349
+        for given in (std**2, shrunk, cov + n * 0.1**2 * np.eye(6), quartiles**2):
+            assert said(table, table.mean(axis=0), given, n) == ""
+        assert said(table / std, (table / std).mean(axis=0), np.eye(6), n) == ""
+        assert said(table, table.mean(axis=0), cov, n) == ""
+        assert "standard deviations" in said(table, table.mean(axis=0), np.diag(cov) ** 0.5, n)
 
 
 @pytest.mark.parametrize("sites", [SITES, slice(None)], ids=["6", "all"])
@@ -95,6 +112,7 @@ def test_unusual_targets_of_right_moments_have_no_warning():
     mean, var = moments(LAB)
     rng = np.random.default_rng(31)
     heavy = rng.standard_t(2.5, (N, 30)) * STD
+    assert said(np.zeros(30), mean, np.full(30, 0.1)) == ""
     designed = [mean + 3 * STD, mean + 20 * STD, np.zeros(30), mean + 4 * STD * LAB[0] / mean]
     assert [said(each, mean, var) for each in designed] == [""] * 4
     assert {said(each, *moments(heavy)) for each in heavy} == {""}
@@ -105,6 +123,17 @@ def test_unusual_targets_of_right_moments_have_no_warning():
     assert said(counts, *moments(counts)) == ""
 
 
+def test_targets_of_another_population_are_warned_of_but_not_refused():
+    """They may be as far as if variances were divided by n: 8 standard deviations of 64 rows."""
+    mean, var = moments(LAB)
+    rng = np.random.default_rng(32)
+    others = mean + 8 * STD * rng.normal(size=(30, 30))
+    with pytest.warns(UserWarning, match="if target is of another population, cov may be right"):
+        curves = mean_tradeoff(others, mean, var, 64)
+    exact = ((others - mean) ** 2 / var).sum(axis=1) / 64
+    np.testing.assert_allclose(np.asarray(curves.mu) ** 2, exact, rtol=1e-9)
+
+
 def test_a_mean_of_1_in_the_first_column_makes_no_warning_of_numpy():
     """Of bits no variance is left there, of genotypes the largest."""
     mean, var = np.array([1.0, 0.4, 0.7]), np.array([0.5, 0.3, 0.4])
@@ -112,3 +141,13 @@ def test_a_mean_of_1_in_the_first_column_makes_no_warning_of_numpy():
     assert "the square root of it" in said(
         np.array([2.0, 0.0, 1.0]), mean, np.sqrt(mean * (1 - mean / 2))
     )
+
+
+def test_people_of_one_population_have_more_of_the_rarer_alleles_than_the_mean():
+    """Sites are linked, and counts of the rarer alleles beside their frequencies are right."""
+    everyone = load_genotypes().counts.astype(float)
+    rarer = np.where(everyone.mean(axis=0) > 1.0, 2.0 - everyone, everyone)
+    mean, cov = rarer.mean(axis=0), np.cov(rarer.T)
+    for first in range(0, 2500, 50):
+        for given in (mean * (1.0 - mean / 2.0), cov):
+            assert said(rarer[first : first + 50], mean, given, 1000) == ""

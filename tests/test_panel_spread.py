@@ -18,6 +18,12 @@ LAWS = {
         * np.exp(2.0 * rng.normal(size=shape))
         * (rng.random(shape) < 0.1)
     ),
+    "half at the limit of detection": lambda rng, shape: np.maximum(
+        np.exp(2.0 * rng.normal(size=shape)), 1.0
+    ),
+    "half of them 0": lambda rng, shape: (
+        np.exp(1.5 * rng.normal(size=shape)) * (rng.random(shape) < 0.5)
+    ),
 }
 
 

@@ -28,6 +28,8 @@ def test_groups_of_persons_that_are_averaged_have_one_caution(name, size, form):
     assert f"{ROWS:,} rows have {ROWS // size} of its values" in caution
     assert f"up to {np.sqrt(size):.2g} times as much" in caution
     assert f"exclude=[{name!r}]" in caution
+    how = "It is averaged here as a" if form is int else "The share of each is published here"
+    assert how in caution
     assert "such as the mean of theirs" not in caution
     assert mean_leakage(frame, exclude=[name]).cautions == ()
 
@@ -47,6 +49,19 @@ def test_the_factor_is_that_of_twins():
     assert shift / alone < np.sqrt(2)
 
 
+def test_the_factor_of_a_large_family_among_single_persons():
+    """The deviation of a mean with 90 single persons and 10 families of 10 who are all alike."""
+    sizes = np.repeat([1, 10], [90, 10])
+    persons = np.repeat(np.arange(100), sizes)
+    means = np.random.default_rng(6).normal(size=(20_000, 100)) @ sizes / 190
+    factor = (10 / 190) / means.std() * np.sqrt(190)
+    frame = pd.DataFrame({"family": persons, "iq": np.random.default_rng(7).normal(size=190)})
+    (caution,) = mean_leakage(frame).cautions
+    shown = float(caution.split("small leakages up to ")[1].split(" times")[0])
+    assert shown == pytest.approx(factor, rel=0.03)
+    assert "as much where 10 are" in caution
+
+
 @pytest.mark.parametrize(
     "column",
     [
@@ -61,7 +76,7 @@ def test_other_columns_have_none(column):
     assert not [each for each in mean_leakage(table(**column)).cautions if "household" in each]
 
 
-def test_the_report_states_that_persons_are_drawn_alone():
-    assert "drawn alone, not with a household or class" in " ".join(
+def test_the_report_states_that_persons_are_drawn_independently():
+    assert "drawn independently of the others, not with a household or class" in " ".join(
         str(mean_leakage(table())).split()
     )

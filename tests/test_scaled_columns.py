@@ -51,3 +51,26 @@ def test_scores_and_numbers_that_other_people_scaled_have_none():
     assert met(RNG.integers(0, 101, ROWS)) == []
     assert met(np.resize([1.0, 2.0, 3.0, 4.0], ROWS)) == []
     assert met(RNG.binomial(100, 0.5, ROWS)) == []
+
+
+def items(rng, least, most, centre):
+    return np.clip(np.rint(rng.normal(centre, 2.2, (60, 10))), least, most)
+
+
+def doses(rng, most):
+    return np.column_stack([rng.permutation(np.repeat([0.0, most], 40)), rng.normal(131, 17, 80)])
+
+
+@pytest.mark.parametrize(
+    "draw",
+    [lambda rng: items(rng, 0, 10, 5.0), lambda rng: items(rng, 1, 10, 5.5),
+     lambda rng: doses(rng, 10.0), lambda rng: doses(rng, 1000.0),
+     lambda rng: np.clip(np.rint(rng.normal(5.5, 2.0, (30, 1))), 1, 10)],
+)  # fmt: skip
+def test_means_of_steps_that_equal_that_of_a_scale_by_chance_have_none(draw):
+    """Of n values in steps of s, about s/n of the means near a number are equal to it."""
+    assert not any(
+        "same whoever is in the table" in each
+        for seed in range(60)
+        for each in mean_leakage(draw(np.random.default_rng(seed))).cautions
+    )

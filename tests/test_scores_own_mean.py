@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 
 from mialeak.datasets import load_genotypes
-from mialeak.scores import bernoulli_score, covariance_score, genotype_score
+from mialeak.scores import (
+    bernoulli_score,
+    covariance_score,
+    edgeworth_score,
+    genotype_score,
+    glir_score,
+)
 
 GENOTYPES = load_genotypes().counts.astype(float)
 PEOPLE, OTHERS = GENOTYPES[:400], GENOTYPES[400:]
@@ -37,3 +43,26 @@ def test_ordinary_releases_are_not(score, rows, others):
     score(release, rows[0], mean)
     score(np.stack([release] * 3), rows[0], mean)
     score(release, rows[0], np.concatenate([rows, others[:3]]).mean(axis=0))
+
+
+def test_releases_of_precise_columns_or_of_very_many_rows_are_not():
+    """Their distances from the mean are standard errors, however small the unit makes these."""
+    mean = np.array([0.14, 0.0042, 0.104, 0.0024, 0.0012, 0.005, 0.0051, 0.0013, 0.0031, 0.00008])
+    std = mean / 20
+    for seed in range(50):
+        rng = np.random.default_rng(seed)
+        for n in (50_000, 2_000_000):
+            release, target = rng.normal(mean, std / n**0.5), rng.normal(mean, std)
+            for cov in (std**2, np.diag(std**2)):
+                covariance_score(release, target, mean, cov, n)
+            glir_score(release, target, mean, std**2, n)
+            edgeworth_score(release, target, mean, std, 0.0, 0.0, n)
+        p = rng.uniform(0.05, 0.5, 30)
+        bernoulli_score(rng.binomial(10**11, p) / 10**11, rng.binomial(1, p), p, 10**11)
+    for score in (
+        lambda f: covariance_score(f, target, mean, std**2, n),
+        lambda f: glir_score(f, target, mean, std**2, n),
+        lambda f: edgeworth_score(f, target, mean, std, 0.0, 0.0, n),
+    ):
+        with pytest.warns(UserWarning, match="equals the mean of the population"):
+            score(mean.astype(np.float32))

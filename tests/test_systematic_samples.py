@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from mialeak.tables import table_leakage
+from mialeak import Release, table_leakage
 
 SAYS = "more exactly than a random sample would"
 
@@ -33,6 +33,9 @@ def test_a_systematic_sample_of_a_sorted_register_is_no_random_one(columns):
     assert report.population.leakage < 0.1 < 0.8 < 1.0 - same
     (caution,) = report.cautions
     assert SAYS in caution
+    release = Release(people.iloc[3::10], population=people)
+    release.add_table(columns)
+    assert any(SAYS in each for each in release.leakage().cautions)
     within = table_leakage(people.iloc[3::10], ["age", "sex"], population=people, strata="sex")
     assert any(SAYS in each and "its strata" in each for each in within.cautions)
 

@@ -393,7 +393,7 @@ CALLS = [
     *(
         Call(
             f"so many rows that the counts of {title} cannot be listed",
-            lambda law=law, n=n: exact_mean_tradeoff(law.mean > 0.5, law, n),
+            lambda law=law, n=n: exact_mean_tradeoff(np.rint(law.mean), law, n),
             [f"not available for {n:,} rows", "mean_tradeoff is the limit for many rows"],
         )
         for title, law, n in (

@@ -101,8 +101,8 @@ CALLS_OF_PERSONS = [
          LABELLED),
         ("the column of such an index", INDEXED.set_axis(names).reset_index(),
          {"columns": ["sbp", "bmi"]}, LABELLED),
-        ("an index called donor",
-         INDEXED[["sbp", "bmi"]].set_axis(pd.Index(names, name="donor")), {}, ALIKE),
+        ("an index called proband",
+         INDEXED[["sbp", "bmi"]].set_axis(pd.Index(names, name="proband")), {}, ALIKE),
         ("a number called barcode", INDEXED.rename(columns={"pid": "barcode"}),
          {"columns": ["sbp", "bmi"]}, ALIKE),
     )

@@ -206,6 +206,8 @@ def _genotypes_of(matrix: Numbers) -> Numbers | None:
         held = _hold(matrix, codes)
         if held.mean() < _NEARLY_ALL or min(_SIDE, len(held)) > held.sum():
             continue
+        if matrix.dtype == np.int8 and codes == counts and held.all():
+            return matrix if matrix.max() >= 1 else None
         sites = np.empty((len(matrix), int(held.sum())), np.int8)
         for block in kernel_blocks(matrix, matrix=False):
             sites[block] = np.asarray(counts, np.int8)[np.searchsorted(codes, matrix[block, held])]

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-import warnings
 from typing import Any
 
 import numpy as np
 
 from mialeak._arrays import FloatArray, as_floats, every, invalid, within
+from mialeak._warnings import warn
 
 __all__ = ["LEAST_COLUMNS", "require_likely_units"]
 
@@ -29,10 +29,16 @@ LEAST_COLUMNS, _FAR = 4, 25.0
 _FAR_TIMES, _FIT, _LIKELY = 4.0, 6.0, (3.0, 7.0)
 #: Rows with means near 0, by this squared distance, may differ in scale, as gradients do.
 _CENTRED = 25.0
-#: Logarithm by which variances of rows and those passed differ in half of the columns.
-_OTHER = 0.15
+#: Logarithm by which a variance of rows and the one passed differ, at least; standard errors by
+#: which half of them do where chance does not explain it; and rounding of such ones, at most.
+_OTHER, _ERRORS, _DIGITS = 0.15, 6.0, 0.01
 #: Targets whose distances are looked at, and as many as show by themselves that moments are wrong.
 _LOOKED_AT, _SURE = 50, 20
+#: Only warned of: targets of another population may be as far.
+_SQUARED = (
+    "squared standard errors, variances divided by n",
+    "If so, multiply it by n; if target is of another population, cov may be right",
+)
 _REMEDY = (
     "Take mean and cov of the same counts as target; for frequencies p of the genotypes 0, 1 and 2 "
     "pass mean=2 * p, cov=2 * p * (1 - p)"
@@ -72,18 +78,17 @@ def require_likely_units(target: Any, mean: FloatArray, cov: Any, n: int) -> Non
     if unit is None:
         return
     rule = f"hold covariances of single rows; by the distances of target it seems to hold {unit[0]}"
-    if len(rows) >= _SURE:
+    if len(rows) >= _SURE and unit is not _SQUARED:
         invalid("cov", rule, remedy=unit[1])
-    warnings.warn(
+    warn(
         f"cov must {rule}: with cov, target is {math.sqrt(median):.3g} standard deviations from "
         f"mean in half of the columns. {unit[1]}.",
-        stacklevel=4,
     )
 
 
 def _refuse_mean_of_genotypes(values: FloatArray, mean: FloatArray) -> None:
     """Refuse a mean outside of the range of genotypes, whose variance is that of genotypes."""
-    if within(values, 0.0, 2.0) and every(np.rint(values) == values):
+    if within(values, 0.0, 2.0) and np.ptp(values) > 0.0 and every(np.rint(values) == values):
         column = int(np.argmax(mean))
         rule = "be between 0 and 2, as target and cov are those of the genotypes 0, 1 and 2"
         invalid("mean", rule, index=column, value=float(mean[column]), remedy=_REMEDY)
@@ -123,14 +128,15 @@ def _unit_of(squares: FloatArray, v: FloatArray, n: int, median: float) -> tuple
     times, distances = median / _MEDIAN / n, squares / v
     differ = distances.max() > _FIT * distances.min()
     if differ and median > _FAR and 1.0 / _FIT < times < _FIT:
-        return "squared standard errors, variances divided by n", "Multiply it by n"
+        return _SQUARED
     return None
 
 
 def _refuse_other_variances(values: FloatArray, mean: FloatArray, v: FloatArray, n: int) -> None:
-    """Refuse other variances than those of the n rows, if these are the targets, with their mean.
+    """Refuse variances of the n rows in another unit, if these are the targets, with their mean.
 
-    Those of a population differ from these by chance, and standard errors and deviations by more.
+    Those of a population, shrunk ones and robust ones differ from the variances of the rows as
+    well: only what equals another function of these is refused, and rounded where it is far.
     """
     if within(values, 0.0, 2.0):  # of genotypes, whose variances may be taken from frequencies
         return
@@ -140,21 +146,25 @@ def _refuse_other_variances(values: FloatArray, mean: FloatArray, v: FloatArray,
     if not known.any() or not every(near[known]):
         return
     logs = np.log(variances[known] / v[known])
-    if abs(float(np.median(logs))) < _OTHER:
+    if np.abs(logs).max() < _OTHER:
         return
-    deviation = np.log(variances[known]) / 2.0
-    kinds = {
-        "squared standard errors; multiply it by n": math.log(n),
-        "standard errors; pass variances": deviation + math.log(n) / 2.0,
-        "standard deviations; pass variances": deviation,
-        "one over variances; pass variances": 4.0 * deviation,
-        "correlations or variances of standardised columns; pass variances": 2.0 * deviation,
-    }
-    fits = [kind for kind, by in kinds.items() if np.abs(logs - by).max() < _OTHER]
-    ratio = float(np.exp(np.median(logs)))
-    rule = (
-        "hold the covariances of the rows, which are the targets here; their variances are "
-        f"{ratio:.4g} times as large in half of the columns"
-    )
-    remedy = f"It seems to hold {fits[0]}" if fits else "Pass those of the rows"
-    invalid("cov", rule, remedy=remedy)
+    is_far = bool(np.median(np.abs(logs)) > _ERRORS * math.sqrt(2.0 / (n - 1.0)))
+    for divisor in (n - 1.0, float(n)):
+        of_rows = np.log(variances[known] * ((n - 1.0) / divisor))
+        powers = {
+            "squared standard errors; multiply it by n": of_rows - math.log(n),
+            "standard errors; pass variances": 0.5 * (of_rows - math.log(n)),
+            "standard deviations; pass variances": 0.5 * of_rows,
+            "one over variances; pass variances": -of_rows,
+        }
+        if is_far:
+            kind = "correlations or variances of standardised columns; pass variances"
+            powers[kind] = np.zeros(of_rows.size)
+        off = {kind: np.abs(np.log(v[known]) - by).max() for kind, by in powers.items()}
+        kind = min(off, key=lambda each: off[each])
+        if off[kind] < (_DIGITS if is_far else _SAME):
+            rule = (
+                "hold the covariances of the rows, which are the targets here; their variances are "
+                f"{float(np.exp(np.median(logs))):.4g} times as large in half of the columns"
+            )
+            invalid("cov", rule, remedy=f"It seems to hold {kind}")

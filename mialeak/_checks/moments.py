@@ -7,12 +7,8 @@ from typing import Any
 import numpy as np
 
 from mialeak._arrays import FloatArray, as_floats, every, invalid, within
-from mialeak._checks.genotypes import (
-    MISSING,
-    require_likely_counts,
-    warn_of_chromosomes,
-    warn_of_rarer_alleles,
-)
+from mialeak._checks.frequencies import require_likely_counts, warn_of_chromosomes
+from mialeak._checks.genotypes import MISSING
 from mialeak._checks.moment_units import LEAST_COLUMNS, require_likely_units
 from mialeak._kernels import checks
 
@@ -164,7 +160,7 @@ def _require_likely_moments(target: Any, mean: FloatArray, cov: Any, n: int | No
         fault = _misread_halves(v, m, values / unit)
     fault = fault or _misread(v, m, heterozygous=counts.max() < 2.0, n=n)
     if fault is None:
-        _require_likely_rows(values / unit, m, v, n, unit)
+        _require_likely_rows(values / unit, m, v, n, unit, float(np.sum(cov)) / unit**2)
     if unit == 0.5 and fault is None and np.allclose(v, m * (2.0 - m), _SAME, 0.0):
         fault = "cov", "p * (1 - p), that of bits", "For frequencies p pass cov=p * (1 - p) / 2"
     if fault is None or not within(values, 0.0, 2.0 * unit):
@@ -179,11 +175,11 @@ def _require_likely_moments(target: Any, mean: FloatArray, cov: Any, n: int | No
 
 
 def _require_likely_rows(
-    targets: FloatArray, m: FloatArray, v: FloatArray, n: int | None, unit: float
+    targets: FloatArray, m: FloatArray, v: FloatArray, n: int | None, unit: float, total: float
 ) -> None:
     """Compare targets with the frequencies that moments of genotypes or of bits imply.
 
-    All are in multiples of `unit`.
+    All are in multiples of `unit`; `total` is the variance of the sum of a row by cov.
     """
     if not within(m, _TINY_MEAN, 2.0 - _TINY_MEAN):
         return
@@ -192,9 +188,8 @@ def _require_likely_rows(
             require_likely_counts(targets, m, 1, name="mean")
         return
     if within(targets, 0.0, 2.0) and _spread(np.log(v / _diploid(m)), 1.0, _MIXED) < _NEAR:
-        require_likely_counts(targets, 0.5 * m, 2, name="mean", unit=unit)
+        require_likely_counts(targets, 0.5 * m, 2, name="mean", unit=unit, variance=total)
         if n is not None:
-            warn_of_rarer_alleles(targets, 0.5 * m, float(v.sum()))
             warn_of_chromosomes(m, n)
 
 

@@ -21,6 +21,7 @@ __all__ = [
     "is_called",
     "is_copies_name",
     "is_count_name",
+    "is_group_name",
     "is_household_name",
     "is_name_of_relatives",
     "is_number_of_examples",
@@ -40,28 +41,39 @@ _PART = re.compile(r"\d+|[^\W\d_]+")
 _PERSON_WORDS = """
 id uid uuid ssn cpr email pidp idno lopnr löpnr personnummer bsn rinpersoon hetu kennitala mrn
 subjid usubjid idind pseudonym upn pseudo_id pseudo-id study_id fodselsnummer fødselsnummer fnr
-iid studyid patno pat_no pat_id record_id recordid hospital_no hospital_number hosp_no patientennr
-patienten_nr probandennr chart_no chi_number
+iid studyid patno pat_no pat_id record_id recordid hospital_no hospital_number hosp_no chart_no
+chi_number orig.ident ptid rid submitter_id case_submitter_id patient_barcode bcr_patient_barcode
+tumor_sample_barcode
 """
 _WHO = (
     "person|pers|patient|subject|user|customer|sample|case|client|member|participant|respondent|"
     "resp|student|pupil|employee|individual|ind|nhs|p|s|speaker|author|writer|account|annotator|"
-    "worker|reviewer|player|driver"
+    "worker|reviewer|player|driver|donor|animal|mouse|biosample|patienten|probanden|fall|teilnehmer"
 )
 _PERSON = re.compile(
-    rf"#?(({_WHO})[_. -]?(id|nr|no|num|number|key)|[ef]id|{'|'.join(_PERSON_WORDS.split())})"
+    rf"#?(({_WHO})[_. -]?(id|nr|no|num|number|nummer|key)|id[_. -]({_WHO})|[ef]id|"
+    rf"{'|'.join(map(re.escape, _PERSON_WORDS.split()))})"
 )
 #: Nouns for a person, which are also names of categories: of a subject at school, of a control.
 _NOUN_WORDS = """
 person patient subject participant respondent individual customer employee client pupil student
 sample case member user username speaker author writer account annotator worker reviewer player
-driver login email handle nickname screen_name
+driver login email handle nickname screen_name donor mouse
 """
 _NOUNS = frozenset(_NOUN_WORDS.split())
 #: Those of devices, and of visits to a site: of few values they are kinds of devices, or waves.
 _DEVICE = re.compile(
     r"(device|session|host|ip|cookie|browser|visitor)[_. -]?(id|nr|no|key|addr(ess)?)?"
 )
+#: Words in names of columns of other groups, whose members are different persons or samples.
+_GROUP_WORDS = """
+school schools class classroom grade teacher hospital clinic site centre center practice ward
+department region county district state country nation city town village municipality area zip
+postcode postal plz cluster psu stratum strata batch plate lane run species strain type firm company
+branch store occupation job industry diagnosis icd schule klasse land kreis gemeinde bezirk kommune
+"""
+_GROUPS = frozenset(_GROUP_WORDS.split())
+
 #: Names of columns of numbers of households, and of families: FID is that of PLINK.
 _HOUSEHOLD = re.compile(
     r"(household|hh|hushold|hushåll|haushalts?|dwelling|family|fam|menage|h)[_. -]?"
@@ -249,6 +261,11 @@ def is_household_name(name: Any, values: int | None = None, rows: int = 0) -> bo
 def is_name_of_relatives(name: Any) -> bool:
     """Whether `name` may be that of a column of families, pairs or matched sets."""
     return is_household_name(name) or _DRAWN_TOGETHER.fullmatch(word_of(name)) is not None
+
+
+def is_group_name(name: Any) -> bool:
+    """Whether a word of the name is that of a group of different persons, such as of a school."""
+    return not _GROUPS.isdisjoint(words_of(name))
 
 
 def columns_that(names: Sequence[Any], verb: str) -> str:

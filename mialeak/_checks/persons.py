@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Container, Mapping
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 
-from mialeak._arrays import FloatArray, listed
+from mialeak._arrays import listed
+from mialeak._checks.alike import cautions_of_alike_rows, quoted
 from mialeak._checks.names import (
     columns_that,
     is_body_weight,
@@ -22,7 +21,7 @@ from mialeak._checks.names import (
     is_person_name,
     is_weight,
 )
-from mialeak._checks.samples import LEVEL, are_days, groups_of_rows, number_persons
+from mialeak._checks.samples import groups_of_rows, number_persons
 from mialeak._columns import Factor, factor_from_values, factor_if_plain, numeric_levels
 from mialeak._fields import as_numbers
 from mialeak._labels import names_of
@@ -49,17 +48,8 @@ _INDICES = (_INDEX, "", "Unnamed: 0", "__index_level_0__")
 _FIRST = 1000
 #: Fewest values of a column named as persons that are looked at, and of one of another name.
 _FEWEST_NAMED, _FEWEST = 5, 20
-#: Rows of a value in an index of names, rows of a value of which rows are compared, on average, and
-#: fewest measures in which they are alike, and different values of each.
-_ROWS_OF_NAME, _ROWS_OF_ALIKE, _FEWEST_ALIKE, _FEWEST_MEASURED = 20, 10, 2, 10
-#: The name of a person with a part that others have too: the last one, a letter, or the first one.
-_PARTS = (
-    re.compile(r"(?P<stem>.+?)[\W_]+(?P<part>[^\W_]+)"),
-    re.compile(r"(?P<stem>.*\d)(?P<part>[A-Za-z]{1,2})"),
-    re.compile(r"(?P<part>[^\W_]+)[\W_]+(?P<stem>.+)"),
-)
-#: Variance of the difference of two ranks that are rounded to one place: 2 / 12.
-_VARIANCE_OF_PLACE = 1.0 / 6.0
+#: Rows of a value in an index of names.
+_ROWS_OF_NAME = 20
 #: Fewest different counts of cells, pairs of rows that would agree if they were persons, and rows
 #: up to which these are compared.
 _FEWEST_COUNTS, _FEWEST_PAIRS, _MOST_CELLS = 3, 7.0, 2**17
@@ -85,9 +75,11 @@ def unpublished_columns(table: Any, published: Container[Any], rows: int) -> dic
         return columns
     for place, name in enumerate(index.names):
         key, level = _INDEX if name is None else name, index.get_level_values(place)
-        if name in published or (name is None and (_INDEX in every or level.is_unique)):
+        numbers_rows = level.is_unique and level.dtype.kind in "iufbmM"
+        if name in published or (name is None and (_INDEX in every or numbers_rows)):
             continue
-        columns.setdefault(key, factor_from_values(level.to_numpy(), key))
+        for factor in factor_if_plain({key: level.to_numpy()}, key):
+            columns.setdefault(key, factor)
     return columns
 
 
@@ -110,12 +102,23 @@ def names_of_rows(table: Any) -> dict[Any, Factor]:
 
 
 def person_cautions(
+    unpublished: Mapping[Any, Factor],
+    published: Mapping[Any, Factor],
+    rows: IntArray,
+    cure: str = "",
+) -> list[str]:
+    """A caution for a column that is left out, or not, and names the persons of several `rows`.
+
+    By its name, or since rows of one value agree in other columns as those of a person do.  `cure`
+    is what to do, if that is not to take a row for each person.
+    """
+    signs = _signs_of_persons(unpublished, published, rows)
+    return [f"{sign} {cure or _CURE}" for sign in signs]
+
+
+def _signs_of_persons(
     unpublished: Mapping[Any, Factor], published: Mapping[Any, Factor], rows: IntArray
 ) -> list[str]:
-    """A caution for a column that is left out and names the persons of several `rows`.
-
-    By its name, or since rows of one value agree in other columns as those of a person do.
-    """
     chosen = {name: Factor(each.codes[rows], each.levels) for name, each in unpublished.items()}
     numbers = number_persons(chosen)
     for name, factor in chosen.items():
@@ -125,12 +128,12 @@ def person_cautions(
         values = int(np.count_nonzero(factor.rows_of_level))
         if _FEWEST_NAMED <= values < known and is_person_name(name, values, known):
             return [
-                f"Column {name!r}, which is left out, has the name of an identifier, and "
-                f"{known:,} rows have {values:,} of its values. {_CURE}"
+                f"Column {quoted(name, published)} has the name of an identifier, and "
+                f"{known:,} rows have {values:,} of its values."
             ]
-        is_index = name in _INDICES and _order(factor) is None
+        is_index = name in _INDICES and _are_words(factor)
         if is_index and max(_FEWEST, known / _ROWS_OF_NAME) <= values < known:
-            return [f"The index has {values:,} values in {known:,} rows. {_CURE}"]
+            return [f"The index has {values:,} values in {known:,} rows."]
     columns = len(published) + len(chosen)
     if columns > _MOST_COLUMNS or columns * rows.size > _MOST_VALUES:
         return []
@@ -138,112 +141,16 @@ def person_cautions(
     named, others = groups_of_rows({**every, **chosen}, among=chosen)
     if named is not None and not is_household_name(named):
         return [
-            f"Rows of one value of column {named!r}, which is left out, agree in column "
-            f"{listed(others)}, as those of a person, or of a household, do. {_CURE}"
+            f"Rows of one value of column {quoted(named, published)} agree in column "
+            f"{listed(others)}, as those of a person, or of a household, do."
         ]
     measures = {name: Factor(each.codes[rows], each.levels) for name, each in published.items()}
     names = {name: each for name, each in {**every, **chosen}.items() if name not in numbers}
-    return _of_alike_rows(chosen, measures) or _of_parts_of_names(names, measures)
+    return cautions_of_alike_rows(names, measures, chosen)
 
 
-def _of_alike_rows(chosen: Mapping[Any, Factor], published: Mapping[Any, Factor]) -> list[str]:
-    """A caution for a column whose rows of one value differ little in what is published.
-
-    It has at most ten rows for each value on average.  Half of the measures, and two of them,
-    differ more between its values than within them.  Of numbers neighbours must differ too: a
-    column that rises with a measure names no persons.
-    """
-    measures = {name: ranks for name, each in published.items() if (ranks := _ranks(each)).size}
-    if len(measures) < _FEWEST_ALIKE:
-        return []
-    for name, factor in chosen.items():
-        shown = factor.rows_of_level[factor.rows_of_level > 0]
-        is_short = _FEWEST <= shown.size < len(factor.codes) <= _ROWS_OF_ALIKE * shown.size
-        if not is_short or factor.n_missing or is_household_name(name) or are_days(factor):
-            continue
-        order = _order(factor)
-        alike = [k for k, ranks in measures.items() if _are_alike(ranks, factor.codes, order)]
-        if len(alike) >= max(_FEWEST_ALIKE, len(measures) / 2):
-            return [
-                f"Rows of one value of column {name!r}, which is left out, are alike in column "
-                f"{listed(alike)}, as those of a person are. {_IF_OF_ONE}"
-            ]
-    return []
-
-
-def _of_parts_of_names(names: Mapping[Any, Factor], published: Mapping[Any, Factor]) -> list[str]:
-    """The same for names that are different in each row, but not without their last or first part.
-
-    As P17_T0 and P17_T1 are: few such parts, each in the name of several persons.
-    """
-    measures = {name: ranks for name, each in published.items() if (ranks := _ranks(each)).size}
-    for name, factor in names.items() if len(measures) >= _FEWEST_ALIKE else ():
-        rows = len(factor.codes)
-        if not _FEWEST <= rows <= _MOST_CELLS or not isinstance(factor.value(0), str):
-            continue
-        if factor.n_missing or factor.rows_of_level.max() > 1:
-            continue
-        words = [factor.value(code) for code in factor.codes.tolist()]
-        for pattern in _PARTS:
-            if not all(map(pattern.fullmatch, words[:_FIRST])):
-                continue
-            matched = [part for part in map(pattern.fullmatch, words) if part]
-            parts = {part["part"] for part in matched}
-            stems, codes = np.unique([part["stem"] for part in matched], return_inverse=True)
-            is_short = _FEWEST <= stems.size < rows and len(parts) <= _ROWS_OF_ALIKE
-            if len(matched) < rows or not is_short:
-                continue
-            alike = [k for k, ranks in measures.items() if _are_alike(ranks, codes, None)]
-            if len(alike) >= max(_FEWEST_ALIKE, len(measures) / 2):
-                return [
-                    f"Names in column {name!r} are {stems.size:,} different ones without "
-                    f"{listed(sorted(parts))}, and the rows of one are alike in column "
-                    f"{listed(alike)}, as visits of a person are. {_IF_OF_ONE}"
-                ]
-    return []
-
-
-def _ranks(factor: Factor) -> FloatArray:
-    """The ranks of the numbers of a measure without a missing value; empty for other columns."""
-    levels = as_numbers(factor.levels, text=isinstance(factor.value(0), str))
-    rows = factor.rows_of_level
-    if levels is None or factor.n_missing or np.count_nonzero(rows) < _FEWEST_MEASURED:
-        return np.zeros(0)
-    order = np.argsort(np.asarray(levels, np.float64), kind="stable")
-    ranks = np.empty(len(levels))
-    ranks[order] = np.cumsum(rows[order]) - rows[order] / 2.0
-    return ranks[factor.codes]
-
-
-def _order(factor: Factor) -> IntArray | None:
-    """The codes in the order of their numbers; None if they are words."""
-    levels = as_numbers(factor.levels, text=isinstance(factor.value(0), str))
-    if levels is None:
-        return None
-    order = np.argsort(np.asarray(levels, np.float64), kind="stable")
-    return np.asarray(order[factor.rows_of_level[order] > 0])
-
-
-def _are_alike(ranks: FloatArray, codes: IntArray, order: IntArray | None) -> bool:
-    """Whether the correlation of two rows of one code is above 1/2, by no chance.
-
-    Ranks are known to one place: a few pairs of rows that agree differ by less than they may.
-    """
-    sizes = np.bincount(codes)
-    means = np.bincount(codes, ranks) / np.maximum(sizes, 1)
-    rows, groups = codes.size, np.count_nonzero(sizes)
-    between = float(sizes @ (means - ranks.mean()) ** 2) / (groups - 1.0)
-    inside = float(np.square(ranks - means[codes]).sum()) / float(rows - groups)
-    within = max(inside, _VARIANCE_OF_PLACE)
-    if order is not None:
-        steps = float(np.square(np.diff(means[order])).mean())
-        if steps < float(np.var(means[order])):  # twice the variance if numbers are in random order
-            return False
-    typical = (rows - float(np.square(sizes).sum()) / rows) / (groups - 1.0)
-    share = (between - within) / max(between + (typical - 1.0) * within, 1e-300)
-    ratio = between / max(within, 1e-300)
-    chance = float(special.fdtrc(groups - 1.0, rows - groups, ratio))
-    return bool(share > 0.5 and chance < LEVEL)
+def _are_words(factor: Factor) -> bool:
+    return as_numbers(factor.levels, text=isinstance(factor.value(0), str)) is None
 
 
 def cautions_of_cells(
@@ -330,10 +237,6 @@ def _may_name(factor: Factor, codes: npt.NDArray[np.int64], group: npt.NDArray[A
     return not (high - low == sizes - 1.0).all()
 
 
-_IF_OF_ONE = (
-    "If they are of one, take one row for each person first, such as the mean of theirs: a person "
-    "of several rows leaks more than a row."
-)
 _CURE = (
     "The report is about rows, and a person of several rows leaks more: take one row for each "
     "person, such as the mean of theirs."

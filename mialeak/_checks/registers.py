@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import combinations, islice
 from typing import Any
 
@@ -21,7 +21,14 @@ from mialeak._checks.samples import (
 from mialeak._checks.structure import common_divisor
 from mialeak._columns import Factor
 
-__all__ = ["cautions_of_panel", "cautions_of_sample", "cautions_of_strata", "pairs_of_both"]
+__all__ = [
+    "cautions_of_agreement",
+    "cautions_of_panel",
+    "cautions_of_sample",
+    "cautions_of_strata",
+    "pairs_of_both",
+    "pairs_of_columns",
+]
 
 IntArray = npt.NDArray[np.int64]
 
@@ -55,14 +62,8 @@ def cautions_of_sample(
             "those that the table does not show."
         )
         return cautions
-    codes = [codes_of(factor) for factor in categories.values()]
-    parts: list[tuple[IntArray, IntArray]] = [(rows, people)]
-    for pair in islice(combinations(codes, 2), _MOST_PAIRS):
-        cells = count_cells(pair, len(people))
-        of_pair = [summed(cells.of_row, each, len(cells.counts)) for each in (rows, people)]
-        parts.append((of_pair[0], of_pair[1]))
-    agreeing = (_of_agreement(*distance_of_shares(*each), "the register") for each in parts)
-    cautions += next(filter(None, agreeing), [])
+    coded = [codes_of(factor) for factor in categories.values()]
+    cautions += cautions_of_agreement([(rows, people), *pairs_of_columns(coded, rows, people)])
     divisor = common_divisor(people)
     if divisor > 1:
         cautions.append(
@@ -71,6 +72,22 @@ def cautions_of_sample(
             "the counts before rounding."
         )
     return cautions
+
+
+def pairs_of_columns(
+    coded: Sequence[tuple[npt.NDArray[Any], int]], rows: IntArray, people: IntArray
+) -> Iterator[tuple[IntArray, IntArray]]:
+    """The rows and the people of each cell of two columns, given by their codes and sizes."""
+    for pair in islice(combinations(coded, 2), _MOST_PAIRS):
+        cells = count_cells(pair, len(people))
+        drawn, whole = (summed(cells.of_row, each, len(cells.counts)) for each in (rows, people))
+        yield drawn, whole
+
+
+def cautions_of_agreement(parts: Iterable[tuple[IntArray, IntArray]]) -> list[str]:
+    """A sentence if in one of these tables a sample has the shares of its register too exactly."""
+    agreeing = (_of_agreement(*distance_of_shares(*each), "the register") for each in parts)
+    return next(filter(None, agreeing), [])
 
 
 def cautions_of_strata(
@@ -120,11 +137,11 @@ def _of_agreement(freedom: int, distance: float, within: str) -> list[str]:
     if not freedom or chdtr(freedom, distance) >= LEVEL:
         return []
     return [
-        f"The table has the shares of {within}, in its cells, more exactly than a random sample "
-        f"would (chi-squared test, p < {LEVEL:g}): as where every k-th person of a sorted list was "
-        "taken, or so many from each of the strata. The table of a sorted list may leak nearly "
-        "everything. If persons were drawn at random within strata, pass strata=, the column of "
-        "all of these."
+        f"The sample has the shares of {within}, in cells of its table, more exactly than a random "
+        f"sample would (chi-squared test, p < {LEVEL:g}), as if every k-th person of a sorted list "
+        "had been taken, or so many from each stratum. Of a sorted list only k samples are "
+        "possible, and the leakage may be up to 1. If persons were drawn at random within strata, "
+        "pass strata=, the column of the strata."
     ]
 
 

@@ -31,7 +31,7 @@ _BLOCK = 16
 
 def cautions_of_scaled(matrix: npt.NDArray[np.generic]) -> list[str]:
     """A caution for columns that are ranks of these rows, or were scaled to a mean over them."""
-    if matrix.shape[0] < _FEWEST or not matrix.size:
+    if matrix.dtype.kind != "f" or matrix.shape[0] < _FEWEST or not matrix.size:
         return []
     moments, ranks = [], []
     for first in range(0, matrix.shape[1], _BLOCK):
@@ -41,12 +41,15 @@ def cautions_of_scaled(matrix: npt.NDArray[np.generic]) -> list[str]:
         likely = np.abs(12.0 * (moments[-1][1] / width) ** 2 - 1.0) < _EVEN
         ranks += [first + k for k in np.flatnonzero(likely).tolist() if _are_ranks(block[:, k])]
     mean, std = np.concatenate(moments, axis=1)
-    scaled = _are_scaled(mean, std, matrix.shape[0])
+    scaled = np.zeros(mean.size, np.bool_)
+    likely = np.flatnonzero(_are_scaled(mean, std, matrix.shape[0], steps=np.zeros(mean.size)))
+    steps = np.array([_step_of(matrix[:, j]) for j in likely])
+    scaled[likely] = _are_scaled(mean[likely], std[likely], matrix.shape[0], steps=steps)
     count = len(ranks) + int(np.count_nonzero(scaled))
     if not count:
         return []
     one = ranks[0] if ranks else int(np.argmax(scaled))
-    what = "ranks of these rows" if ranks else "scores scaled to it"
+    what = "ranks or numbers of these rows" if ranks else "scores scaled to it"
     which = f"{count:,} columns have a mean" if count > 1 else "One column has a mean"
     return [
         f"{which} that is the same whoever is in the table, as {what} have (mean {mean[one]:.6g}, "
@@ -55,18 +58,22 @@ def cautions_of_scaled(matrix: npt.NDArray[np.generic]) -> list[str]:
     ]
 
 
-def _are_scaled(mean: FloatArray, std: FloatArray, rows: int) -> npt.NDArray[np.bool_]:
+def _are_scaled(
+    mean: FloatArray, std: FloatArray, rows: int, *, steps: FloatArray
+) -> npt.NDArray[np.bool_]:
     """Whether mean and standard deviation are nearer to those of a scale than chance leaves them.
 
     Over rows of a population that was scaled the mean has a standard error, and the deviation too.
+    Where values are in steps both have steps as well, and chance meets those of a scale exactly.
     """
     met = np.zeros(mean.size, np.bool_)
     error, spread = std / np.sqrt(rows), std / np.sqrt(2.0 * rows)
-    for centre, width in _SCALES:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            near = np.minimum(0.8 * np.abs(mean - centre) / error, 1.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for centre, width in _SCALES:
+            away = np.maximum(np.abs(mean - centre), _LEAST * error) + 0.5 * steps / rows
+            near = np.minimum(0.8 * away / error, 1.0)
             sample = np.abs(std * np.sqrt(rows / (rows - 1.0)) - width)
-            off = np.minimum(np.abs(std - width), sample)
+            off = np.minimum(np.abs(std - width), sample) + 0.5 * steps**2 / (rows * std)
             met |= near * np.minimum(1.6 * off / spread, 1.0) * len(_SCALES) < _CHANCE
     return met & (std > 0.0)
 
@@ -100,8 +107,8 @@ _NEAREST, _LEAST = 32, 1e-12
 _TIMES = 100.0
 #: Proportional columns are one: their distances differ by less.
 _EQUAL = 1e-9
-#: Rows by which the step of a column is found; errors of divisors of values of 64 and of 32 bits,
-#: as shares of the largest value; and a step in these errors, at least.
+#: Rows of other values than the first by which the step of a column is found; errors of divisors of
+#: values of 64 and of 32 bits, as shares of the largest value; and the least step in such errors.
 _ROWS, _ERROR, _SINGLE, _STEP = 64, 1e-10, 3e-5, 10.0
 
 
@@ -129,7 +136,8 @@ def cautions_of_centred(matrix: Numbers) -> list[str]:
     ranks = _ranks(near.size)
     chosen = near[ranks]
     steps = np.array([_step_of(matrix[:, j]) for j in chosen]) / (rows * error[chosen])
-    chances = _chance(np.maximum(distance[chosen], _LEAST) + 0.5 * steps)
+    # Of columns with large steps, such as balanced ones, the exact mean 0 is no small chance.
+    chances = np.sort(_chance(np.maximum(distance[chosen], _LEAST) + 0.5 * steps))
     tails = bdtrc(ranks, columns, chances) * len(ranks)
     tails[ranks + 1 < _TIMES * columns * chances] = 1.0
     if -math.log(max(float(tails.min()), 1e-300)) < _SURPRISE:
@@ -170,7 +178,8 @@ def _centred_of(distance: FloatArray, columns: int, *, least: int) -> int:
 
 def _step_of(column: npt.NDArray[Any]) -> float:
     """The number of which all differences of values are multiples; 0 if there is none."""
-    values = np.unique(column[:_ROWS].astype(np.float64))
+    others = column[column != column[0]][:_ROWS]
+    values = np.unique(np.append(others, column[0]).astype(np.float64))
     is_single = bool((values.astype(np.float32) == values).all())
     error = (_SINGLE if is_single else _ERROR) * float(np.abs(values).max())
     step = 0.0

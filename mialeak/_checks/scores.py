@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-from scipy.special import fdtrc, ndtri
 
 from mialeak._arrays import FloatArray, invalid
 from mialeak._checks.names import is_called, words_of
@@ -17,7 +15,8 @@ __all__ = [
     "are_members",
     "are_turned",
     "cautions_of_fits",
-    "cautions_of_quantities",
+    "cautions_of_names",
+    "cautions_of_worlds",
     "is_count",
     "is_hyperparameter",
     "is_kind_of_training",
@@ -28,14 +27,8 @@ __all__ = [
     "names_models",
     "names_ratio",
     "refuse_flag_name",
-    "refuse_indices",
-    "refuse_names",
-    "refuse_pairs",
-    "refuse_quantities",
     "refuse_row_numbers",
     "refuse_score_name",
-    "refuse_several_rows",
-    "refuse_world_names",
 ]
 
 #: Words in names of columns: of scores that are small, or large, for members; of what turns a score
@@ -104,7 +97,8 @@ _MEM, _NON = re.compile("mem"), re.compile("non")
 #: Words of scores by what they are: scores of two kinds are not compared; of probabilities, which
 #: are at most 1, and 100 in per cent.
 _PERCENTABLE = re.compile(
-    "(confidences?|probs?|probabilit(y|ies)|softmax|posteriors?|accurac(y|ies))"
+    "(conf(idences?)?|probs?|probabilit(y|ies)|softmax|posteriors?|acc(urac(y|ies))?|"
+    "pct|percent(age)?s?)"
 )
 _QUANTITIES = [
     _PERCENTABLE,
@@ -115,7 +109,9 @@ _QUANTITIES = [
     ),
     re.compile("(perplexit(y|ies)|ppl)"),
     re.compile("(margins?|hinge)"),
-    re.compile("(mse|rmse|mae|brier)"),
+    re.compile("(mse|brier)"),
+    re.compile("rmse"),
+    re.compile("mae"),
     re.compile("(llrs?|lira|rmia|(likelihood)?ratios?)"),
     re.compile("(grad(ient)?|norms?|gradnorms?)"),
     re.compile("(distances?|cosine|similarit(y|ies))"),
@@ -125,17 +121,17 @@ _WORLDS = re.compile(
     "(in|out|non|not|no|is|members?|nonmembers?|membership|with|without|target|victim|canar(y|ies)|"
     "train(ing)?|test|holdout|heldout|seen|unseen|present|absent|inserted|removed|excluded|"
     "included|base|baseline|controls?|null|alternative|reference|real|worlds?|runs?|models?|"
-    "scores?|values?|stat|statistics?|attack|data|col|column|unnamed|[a-dxyz]|h|prime|\\d+)"
+    "(un)?(treated|trained)|poisoned|clean|positives?|negatives?|neighbou?r(ing)?|original|"
+    "augmented|plain|full|loo|wo|added|mit|ohne|"
+    "scores?|values?|stat|statistics?|attack|data|col|column|unnamed|[a-dhpqxyz]|prime|\\d+)"
 )
 _LEAST_UNIT = 8
+#: Words of a unit, or of how the numbers of several tokens or rows were made one.
+_UNITS = re.compile("(nats?|bits?|sums?|summed|totals?|means?|averaged?|avg|medians?|max|min)")
+#: Words and the number that follows them: "in_eps8", "noise_multiplier=1.1", "lr-1e-3".
+_SETTING = re.compile(r"([a-z][a-z _-]*?)[ _=-]*(\d+(?:[.p]\d+)?(?:e-?\d+)?)(?![a-z\d])")
 #: Fewest rows of numbers that are taken for row numbers by their values alone.
 _ROWS = 20
-#: Rows beyond the values of a column by which it is one of several rows of a run.
-_REPEATS = 20
-#: Fewest values that have the same number of rows by design, whatever the column is called.
-_RUNS = 5
-#: Scores of a run are alike, or those of two worlds opposed, by chance with this probability.
-_CHANCE = 1e-6
 
 
 def _letters(name: str) -> str:
@@ -214,10 +210,10 @@ def cautions_of_fits(name: str | None, *, surely: bool = False) -> list[str]:
     ]
 
 
-def refuse_names(
+def cautions_of_names(
     higher_is_member: bool, allow_reversed: bool, *, member: Any = None, **scores: Any
-) -> None:
-    """Refuse Series whose names contradict their use: of scores, and of `member`."""
+) -> list[str]:
+    """Cautions of the names of Series, of scores and of `member`; refuse what contradicts use."""
     for argument, values in scores.items():
         if (name := name_of(values)) is not None:
             if not (allow_reversed or are_turned(name, values)):
@@ -226,9 +222,31 @@ def refuse_names(
     if (name := name_of(member)) is not None:
         refuse_flag_name(name, "member")
     names = [name_of(values) for values in scores.values()]
-    if len(names) == 2 and None not in names:
-        refuse_world_names([str(name) for name in names], next(iter(scores)))
-        refuse_quantities(names, [*scores.values()], next(iter(scores)))
+    if len(names) != 2 or None in names:
+        return []
+    return cautions_of_worlds(names, [*scores.values()], next(iter(scores)))
+
+
+def cautions_of_worlds(
+    names: Sequence[Any], worlds: Sequence[Any], argument: str, *, are_files: bool = False
+) -> list[str]:
+    """Cautions of the names of both worlds; refuse those of two parts, settings or quantities.
+
+    Names of files may state more than a quantity: of their words only those of units are compared.
+    """
+    _refuse_world_names([str(name) for name in names], argument)
+    _refuse_settings(names, argument)
+    _refuse_quantities(names, worlds, argument)
+    words = [_quantity(name) for name in names]
+    if are_files:
+        words = [frozenset(filter(_UNITS.fullmatch, each)) for each in words]
+    if not all(words) or words[0] == words[1]:
+        return []
+    return [
+        f"Scores of the two worlds have two names, {names[0]!r} and {names[1]!r}. If they are two "
+        "quantities, they differ where nothing leaks, and no bound follows. Pass the same quantity "
+        "for both; if it is the same, call it by one name."
+    ]
 
 
 def refuse_flag_name(name: str, argument: str) -> None:
@@ -290,7 +308,7 @@ def _direction(name: str) -> str | None:
     small = is_called(name, _SMALL) and not is_called(name, _RATIOS)
     # The likelihood of a loss is not meant: a name with words of both kinds is that of a loss.
     large = is_called(name, _LARGE) and not any(is_called(name, k) for k in (_SMALL, _NONMEMBERS))
-    if is_called(name, _NEGATED) or _SIGN.match(name):
+    if any(map(_NEGATED.fullmatch, _single_words(name))) or _SIGN.match(name):  # "in_v2" is no inv
         small, large = large, small
     return "small" if small else "large" if large else None
 
@@ -316,7 +334,7 @@ def refuse_row_numbers(name: str, argument: str, values: Any) -> None:
         invalid(argument, rule, remedy="Choose the column of scores")
 
 
-def refuse_world_names(names: list[str], argument: str) -> None:
+def _refuse_world_names(names: list[str], argument: str) -> None:
     """Refuse the rows that a model was trained on beside others, by the names of both worlds."""
     trained, tested = ([is_called(name, kind) for name in names] for kind in (_TRAINED, _TESTED))
     others = [re.search(r"(?i)non[\W_]*member", name) is not None for name in names]
@@ -336,7 +354,30 @@ def refuse_world_names(names: list[str], argument: str) -> None:
         invalid(argument, rule, remedy=remedy)
 
 
-def refuse_quantities(names: Sequence[Any], worlds: Sequence[Any], argument: str) -> None:
+def _refuse_settings(names: Sequence[Any], argument: str) -> None:
+    """Refuse the runs of two settings, by a hyperparameter and its number in both names."""
+    first, second = (dict(_settings(str(name))) for name in names)
+    for word, number in first.items():
+        if second.get(word, number) != number:
+            rule = (
+                f"be scores of the same training as those of the other world; by their names "
+                f"{names[0]!r} and {names[1]!r}, {word} is {number:g} in one and {second[word]:g} "
+                "in the other"
+            )
+            remedy = "Compare runs of one setting; if the numbers mean something else, rename them"
+            invalid(argument, rule, remedy=remedy)
+
+
+def _settings(name: str) -> Iterator[tuple[str, float]]:
+    """The hyperparameters of a name, which may have several words, and their numbers."""
+    for before, number in _SETTING.findall(name.lower()):
+        words = re.findall("[a-z]+", before)
+        ends = ["".join(words[k:]) for k in range(len(words))]
+        if (word := next(filter(is_hyperparameter, ends), None)) is not None:
+            yield word, float(number.replace("p", "."))
+
+
+def _refuse_quantities(names: Sequence[Any], worlds: Sequence[Any], argument: str) -> None:
     """Refuse scores of two worlds that by their names are two quantities, or have two units.
 
     `names` are None for scores without one.  Probabilities of one world lie between 0 and 1, and
@@ -380,116 +421,13 @@ def _top_of_unit(scores: Any) -> float:
     return 100.0 if np.median(values) > 1.0 else 0.0
 
 
-def cautions_of_quantities(names: Sequence[Any]) -> list[str]:
-    """A caution for scores of two worlds with two names that do not only state the world."""
-    first, second = (_quantity(name) for name in names)
-    if not first or not second or first == second:
-        return []
-    return [
-        f"Scores of the two worlds have two names, {names[0]!r} and {names[1]!r}. If they are two "
-        "quantities, they differ where nothing leaks, and no bound follows. Pass the same quantity "
-        "for both; if it is the same, call it by one name."
-    ]
-
-
 def _quantity(name: Any) -> frozenset[str]:
     """The words of a name that state no world, without the s of a plural."""
-    words = words_of(name) if isinstance(name, str) else []
-    single = words[: (len(words) + 1) // 2]  # pairs of words follow
-    return frozenset(word.rstrip("s") for word in single if not _WORLDS.fullmatch(word))
+    words = _single_words(name) if isinstance(name, str) else []
+    return frozenset(word.rstrip("s") for word in words if not _WORLDS.fullmatch(word))
 
 
-def refuse_several_rows(name: str, argument: str, values: Any, scores: FloatArray) -> None:
-    """Refuse several scores of a run, by the `values` of a column that names runs.
-
-    A column of another name is one of runs where each value has as many rows as all others and
-    their scores are alike: by an analysis of variance of ranks, at a level of 1e-6.
-    """
-    runs, groups, counts = np.unique(values, return_inverse=True, return_counts=True)
-    if not 1 < runs.size <= scores.size - _REPEATS:
-        return
-    is_even = runs.size >= _RUNS and counts[0] == counts.max() == counts.min()
-    if names_models(name) or names_identity(name) or (is_even and _are_alike(groups, scores)):
-        rule = (
-            f"have one score for each run; its {scores.size:,} rows have {runs.size:,} values of "
-            f"{name!r}. Scores of one run, or of one model, are not independent"
-        )
-        remedy = (
-            "Keep one score of each, such as their mean; if each row is of a run of its own, leave "
-            f"out {name!r}"
-        )
-        invalid(argument, rule, remedy=remedy)
-
-
-def _are_alike(groups: npt.NDArray[np.intp], scores: FloatArray) -> bool:
-    """Whether scores of one group are alike, but for a column that was computed from the scores."""
-    from scipy.stats import rankdata
-
-    order = np.argsort(scores, kind="stable")
-    size, runs = scores.size, int(groups.max()) + 1
-    if np.count_nonzero(np.diff(groups[order])) == runs - 1:
-        return False
-    ranks = rankdata(scores) - 0.5 * (size + 1.0)
-    if not ranks.any():
-        return False
-    means = np.bincount(groups, ranks) ** 2 / np.bincount(groups)
-    between, total = float(means.sum()), float(ranks @ ranks)
-    ratio = between / (runs - 1) / (max(total - between, 1e-9 * total) / (size - runs))
-    return bool(fdtrc(runs - 1.0, size - runs, ratio) <= _CHANCE)
-
-
-def refuse_pairs(
-    name: str, inside: tuple[Any, FloatArray], outside: tuple[Any, FloatArray]
-) -> None:
-    """Refuse scores of both worlds that a column pairs, where one is small if the other is large.
-
-    Each world has the values of the column and its scores.  By the rank correlation, at a level of
-    1e-6; where the scores of a world are sorted, its row numbers pair nothing.  Pairs that rise
-    together, as those of one seed do, make a bound smaller, and are taken.
-    """
-    from scipy.stats import rankdata
-
-    if any(np.unique(values).size < len(values) for values, _ in (inside, outside)):
-        return
-    if any(_is_sorted(scores) for _, scores in (inside, outside)):
-        return
-    common, first, second = np.intersect1d(inside[0], outside[0], return_indices=True)
-    if common.size < _REPEATS:
-        return
-    ranks = rankdata(np.stack([inside[1][first], outside[1][second]]), axis=1)
-    a, b = ranks - 0.5 * (common.size + 1.0)
-    scale = float(np.sqrt((a @ a) * (b @ b)))
-    correlation = float(a @ b) / scale if scale > 0.0 else 0.0
-    if correlation * np.sqrt(common.size - 1.0) >= float(ndtri(_CHANCE)):
-        return
-    rule = (
-        f"be of other runs than those of the other world; {common.size:,} scores of either have "
-        f"the same {name!r}, and the ranks of these pairs have a correlation of "
-        f"{correlation:.2f}: they are not independent"
-    )
-    remedy = (
-        f"Keep the scores of one world for half of the values of {name!r}, and those of the other "
-        "world for the other half"
-    )
-    invalid("in_scores", rule, remedy=remedy)
-
-
-def refuse_indices(in_scores: Any, out_scores: Any) -> None:
-    """Refuse pandas Series with several scores of a run, or pairs, by an index that has a name."""
-    worlds = {"in_scores": in_scores, "out_scores": out_scores}
-    names, pairs = [], []
-    for argument, values in worlds.items():
-        index = getattr(values, "index", None)
-        name = getattr(index, "name", None)
-        if not isinstance(name, str) or np.ndim(values) != 1:
-            return
-        pairs.append((np.asarray(index).astype(str), np.asarray(values, np.float64)))
-        refuse_several_rows(name, argument, *pairs[-1])
-        names.append(name)
-    if names[0] == names[1]:
-        refuse_pairs(names[0], pairs[0], pairs[1])
-
-
-def _is_sorted(scores: FloatArray) -> bool:
-    steps = np.diff(scores)
-    return bool((steps >= 0.0).all() or (steps <= 0.0).all())
+def _single_words(name: str) -> list[str]:
+    """The words of a name without the pairs of them."""
+    words = words_of(name)
+    return words[: (len(words) + 1) // 2]

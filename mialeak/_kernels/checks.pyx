@@ -47,6 +47,8 @@ cdef double TINY = 1e-9
 cdef double NATS = 40.0, CLEAR = -20.0
 #: Mean distance of variances from those of a law, as a ratio: a checker asks for twice that.
 cdef double APART = 0.04
+# Standard deviations of one person that genotypes have more copies, if frequencies are rarer ones.
+cdef double MORE = 6.0
 #: Relative difference of two variances that are the same.
 cdef double SAME = 1e-5
 
@@ -221,6 +223,18 @@ def are_of_counts(object target, object mean, object variances):
     return good
 
 
+cdef bint has_more_copies(
+    size_t count, const double *z, const double *m, const double *v
+) noexcept nogil:
+    """Whether genotypes have more copies than expected by standard deviations of one person."""
+    cdef size_t i
+    cdef double copies = 0.0, variance = 0.0
+    for i in range(count):
+        copies += z[i] - m[i]
+        variance += v[i]
+    return copies > 0.0 and copies * copies >= MORE * MORE * variance
+
+
 cdef bint _are_of_counts(
     size_t count, const double *z, const double *m, const double *v
 ) noexcept nogil:
@@ -265,5 +279,7 @@ cdef bint _are_of_counts(
     if other:
         return odd and (least < TINY or largest > 2.0)
     if not usual or all_away > APART * seen or inside_away > APART * inside:
+        return False
+    if not bits and largest <= 1.0 and has_more_copies(count, z, m, v):
         return False
     return is_likely(count, z, m, unit, unit)

@@ -32,6 +32,7 @@ __all__ = [
     "as_correlation",
     "constant_slack",
     "least_pivot",
+    "standard_deviations",
     "variances_or_matrix",
     "whitening",
 ]
@@ -340,6 +341,12 @@ def _of_array(cov: FloatArray, mean: FloatArray, name: str) -> Whitening:
 def variances_or_matrix(cov: Any, columns: int, name: str) -> FloatArray:
     """A covariance as an array: variances (columns,) or a matrix (columns, columns)."""
     return _array_of(as_form(cov, columns, name), columns, name)
+
+
+def standard_deviations(cov: Any, columns: int) -> FloatArray:
+    """Those of the columns, from a valid `cov` of any form."""
+    form = variances_or_matrix(cov, columns, "cov")
+    return np.sqrt(np.diagonal(form) if form.ndim == 2 else form)
 
 
 def _array_of(form: FloatArray | Estimator, columns: int, name: str) -> FloatArray:

@@ -8,7 +8,6 @@ exchanged with epsilon.  Each is refused with the cure.
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Literal, NoReturn
 
 import numpy as np
@@ -17,6 +16,7 @@ from scipy.special import bdtr, gammaln
 
 from mialeak._arrays import FloatArray, as_float, as_floats, as_scores, invalid, require
 from mialeak._numerics.order import IntArray, Order, refuse_rates
+from mialeak._warnings import warn
 from mialeak.auditing._intervals import area_interval
 
 __all__ = [
@@ -310,11 +310,10 @@ def _warn_of_patterns(size: int, changes: int) -> None:
         return
     chance = patterns / 2.0**size
     if _CHANCE < chance <= _SUSPICION:
-        warnings.warn(
+        warn(
             f"{how}: fair coins give {size} flags so with probability {chance:.1g}. The bound "
             "holds only if a coin put each canary in; draw them by rng.random(m) < 0.5, and "
             "train again",
-            stacklevel=6,
         )
 
 
@@ -325,11 +324,10 @@ def warn_of_order(scores: FloatArray, epsilon: float) -> None:
     if epsilon > 0.0 or counts.size == 1 or chance > np.log(_CHANCE):
         return
     if (scores[1:] >= scores[:-1]).all() or (scores[1:] <= scores[:-1]).all():
-        warnings.warn(
+        warn(
             "the scores are sorted, and with these flags they prove nothing: if the flags were not "
             "sorted with them, the pairs are lost. Pass scores and flags in the order of the "
             "canaries",
-            stacklevel=3,
         )
 
 
@@ -351,18 +349,16 @@ def warn_of_columns_as_models(values: FloatArray) -> None:
     level = "subtract the median of each row, which keeps the bounds valid and makes them larger"
     turned = "pass both transposed: the bounds are otherwise those of no example"
     if by_column > 0.05 * spread:
-        warnings.warn(
+        warn(
             f"the {models} rows of scores, which are models, differ in level by more than the "
             f"{examples} columns, as those of several architectures do: {level}. But if columns "
             f"are models, {turned}",
-            stacklevel=4,
         )
         return
-    warnings.warn(
+    warn(
         f"the {models} rows of scores, which are models, differ from one another as examples "
         f"do, and the {examples} columns are alike as models are. If columns are models, {turned}. "
         f"If rows are models of several architectures or qualities, {level}",
-        stacklevel=4,
     )
 
 

@@ -12,7 +12,7 @@ from scipy.special import betaincc, expit
 
 from mialeak._arrays import FloatArray, as_count, as_flag, as_float, as_floats, invalid, require
 from mialeak._blocks import as_rng
-from mialeak._checks.scores import cautions_of_fits, name_of, refuse_names
+from mialeak._checks.scores import cautions_of_fits, cautions_of_names, name_of
 from mialeak._numerics.order import IntArray, Order
 from mialeak._report.document import Document
 from mialeak._report.report import Panel, Report, bound_panel
@@ -305,7 +305,7 @@ def one_run_audit(
     """
     higher_is_member = as_flag(higher_is_member, "higher_is_member")
     allow_reversed = as_flag(allow_reversed, "allow_reversed")
-    refuse_names(higher_is_member, allow_reversed, member=member, scores=scores)
+    cautions_of_names(higher_is_member, allow_reversed, member=member, scores=scores)
     values, flags = canaries_of(scores, member)
     delta, level = as_delta(delta), as_confidence(confidence)
     claim = as_claim(claimed_epsilon, delta)

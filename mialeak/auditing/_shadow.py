@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, field
 from typing import Any, Literal, NoReturn, get_args
 
@@ -20,6 +19,7 @@ from mialeak._arrays import (
 from mialeak._report.document import Document
 from mialeak._report.report import Panel, Report
 from mialeak._results import Kind, as_confidence
+from mialeak._warnings import warn
 from mialeak.auditing._checks import refuse_other_order, warn_of_columns_as_models
 from mialeak.auditing._documents import shadow_columns, shadow_document, shadow_panel
 from mialeak.auditing._multiple_tests import benjamini_hochberg, holm, hommel
@@ -318,12 +318,11 @@ def _warn_of_no_power(models: int, examples: int, wanted: float) -> None:
     """Warn of so few models that no attack proves anything."""
     what = "one model proves" if models == 1 else f"{models} models prove"
     least = int(np.ceil(wanted))
-    warnings.warn(
+    warn(
         f"{what} nothing of a single one of {examples} examples, together with all others: that "
         f"takes {least} models at least. Of so few models only the number of examples that leak "
         "(at_least) may be proved, and not which ones. For a bound on the training pass the scores "
         "of one model to one_run_audit",
-        stacklevel=3,
     )
 
 
@@ -335,9 +334,8 @@ def _warn_of_turned_flags(guesses: Guesses, turned: Guesses) -> None:
         (each.totals.sum() - 0.5 * size * weights.sum()) / spread for each in (guesses, turned)
     )
     if abs(given) < _AGREED < other:
-        warnings.warn(
+        warn(
             f"the scores agree with the flags transposed ({other:.0f} standard deviations of fair "
             f"coins), and not with the flags ({given:.1f}): one of the two is transposed. Pass "
             "both as models by examples",
-            stacklevel=3,
         )

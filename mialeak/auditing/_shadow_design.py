@@ -6,7 +6,6 @@ show which design made them.  All designs that may have done so are then returne
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -14,6 +13,7 @@ import numpy.typing as npt
 from scipy.special import bdtr, gammaln, pdtrc
 
 from mialeak._arrays import invalid
+from mialeak._warnings import warn
 
 __all__ = ["BoolArray", "Design", "Reading", "example_names", "readings_of"]
 
@@ -73,10 +73,9 @@ def readings_of(coins: BoolArray) -> list[Reading]:
         turned = " If models are columns, pass both transposed" if models > examples else ""
         half = gammaln(examples + 1.0) - 2.0 * gammaln(0.5 * examples + 1.0)
         if models * (half - examples * np.log(2.0)) <= np.log(_CHANCE):
-            warnings.warn(
+            warn(
                 "each model has exactly half of the examples: their coins are not independent, and "
                 f"the bounds have no proof for so few examples as {examples}.{turned}",
-                stacklevel=3,
             )
     return [Reading("half"), *pairs, Reading("coins")] if is_half else [Reading("coins")]
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import numpy as np
@@ -12,6 +11,7 @@ from mialeak._arrays import FloatArray, as_floats, as_scores, invalid, require, 
 from mialeak._report.document import Document
 from mialeak._report.report import Panel, Report, bound_panel
 from mialeak._results import Kind, as_confidence
+from mialeak._warnings import warn
 from mialeak.auditing._checks import as_delta, refuse_axes, refuse_other_order
 from mialeak.auditing._documents import OF_CANARIES, stream_document
 
@@ -225,10 +225,9 @@ class AuditStream(Report):
         right, wrong = int(self._right[0, 0]), int(self._wrong[0, 0])
         if not self._is_reversed and bdtr(right, right + wrong, 0.5) <= _CHANCE:
             self._is_reversed = True
-            warnings.warn(
+            warn(
                 f"{wrong} of {right + wrong} guesses are wrong: the scores seem to be "
                 "smaller for members, as losses are. Pass them with the other sign to a new stream",
-                stacklevel=2,
             )
         return self.epsilon_lower
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import re
 import warnings
 from collections.abc import Callable
 from dataclasses import replace
@@ -17,15 +16,9 @@ if TYPE_CHECKING:
     from mialeak._report.document import Document
     from mialeak.auditing import AuditStream
 
-__all__ = ["cautioned", "give_audit", "numbers", "refuse_delta", "run_stream"]
+__all__ = ["cautioned", "give_audit", "refuse_delta", "run_stream"]
 
 Answer = TypeVar("Answer")
-
-#: Words of a CSV that are flags.
-_TRUTH = dict.fromkeys(("true", "yes", "in", "member"), "1")
-_TRUTH |= dict.fromkeys(("false", "no", "out", "non-member", "non_member", "nonmember"), "0")
-#: Words of parts of the data, which are no flags of canaries.
-_PARTS = ("train", "training", "test", "val", "valid", "validation", "holdout", "held-out")
 
 
 def run_stream(
@@ -160,43 +153,3 @@ def refuse_delta(options: argparse.Namespace, name: str) -> None:
         raise ValueError(f"--delta must be 0 with {name}: no bound with a delta is proved for it")
     if options.plot:
         raise ValueError(f"--plot draws the scores of separate runs; leave out {name}")
-
-
-def numbers(path: str, column: Any, name: str | None = None) -> FloatArray:
-    """A column of a table, which errors call by its name, as numbers."""
-    import numpy as np
-
-    from mialeak._arrays import as_floats
-    from mialeak._columns import Factor
-
-    n_missing = getattr(column, "n_missing" if isinstance(column, Factor) else "null_count", 0)
-    if n_missing:
-        what = "score in every row" if name is None else f"value of {name!r} in every row"
-        raise ValueError(f"{path} must have a {what}; {n_missing} have none")
-    if isinstance(column, Factor):
-        levels = np.empty(len(column.levels))
-        for place, word in enumerate(column.levels):
-            try:
-                levels[place] = float(_TRUTH.get(word.strip().lower(), word))
-            except ValueError:
-                raise ValueError(_not_a_number(path, word)) from None
-        return as_floats(levels, path)[column.codes]
-    return as_floats(column.to_numpy() if hasattr(column, "to_numpy") else column, path)
-
-
-def _not_a_number(path: str, word: str) -> str:
-    """What a file must hold in place of this word, and the cure where the word shows it."""
-    cure = ""
-    if word.strip().lower() in _PARTS:
-        cure = (
-            ". Training and test rows of a model are no canaries; if a fair coin put each row in, "
-            "write 1 for those that were in and 0 for the others"
-        )
-    elif re.fullmatch(r"\s*-?\d+,\d+\s*", word):
-        cure = ". Write decimal points: read the file with decimal commas and save it again"
-    elif word.rstrip().endswith("%"):
-        cure = ". Leave out the percent sign"
-    return (
-        f"{path} must hold numbers as scores, and 1 and 0 (or true and false) as flags; one entry "
-        f"is {word!r}{cure}"
-    )

@@ -8,12 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mialeak.cli._audits import numbers
+from mialeak._checks.flags import numbers
 from mialeak.cli._options import delimiter
 
 if TYPE_CHECKING:
     from mialeak._arrays import FloatArray
-    from mialeak.cli._score_columns import Beside
 
 __all__ = ["score_columns"]
 
@@ -79,7 +78,7 @@ def _refuse_row_numbers(file: _File, options: argparse.Namespace) -> None:
 
 def _same_index(first: _File, second: _File) -> str | None:
     """Whether two files have the index of one data frame, "equal" or "moved" to another order."""
-    from mialeak.cli._score_columns import same_values
+    from mialeak.cli._matched import same_values
 
     if first.row_names is None or second.row_names is None:
         return None
@@ -124,8 +123,8 @@ def _are_flags(file: _File, name: str) -> bool:
 
 def _of_one_file(file: _File, options: argparse.Namespace) -> tuple[FloatArray, FloatArray]:
     """Scores and flags, two columns of a file."""
+    from mialeak._checks.beside import are_of_models, beside, refuse_rows
     from mialeak._checks.scores import cautions_of_fits, names_ratio
-    from mialeak.cli._score_columns import are_of_models, beside, refuse_rows
 
     path, table, names, _ = file
     score, member = chosen = _chosen(path, names, options)
@@ -158,13 +157,8 @@ def _of_runs(
     files: Sequence[_File], chosen: Sequence[str], options: argparse.Namespace
 ) -> tuple[FloatArray, FloatArray]:
     """Scores of separate runs, a file for each world."""
-    from mialeak._checks.scores import (
-        are_turned,
-        cautions_of_quantities,
-        refuse_quantities,
-        refuse_score_name,
-    )
-    from mialeak.cli._score_columns import beside, refuse_runs
+    from mialeak._checks.beside import beside, constant_words, refuse_runs
+    from mialeak._checks.scores import are_turned, cautions_of_worlds, refuse_score_name
 
     if options.score is not None:
         options.noticed += _of_several_columns(files[0], options)
@@ -176,10 +170,14 @@ def _of_runs(
             is_high = not options.lower_is_member
             refuse_score_name(word, argument, higher_is_member=is_high)
         worlds.append(beside(file.table, file.names, [name]))
-    _refuse_one_model(files, chosen, worlds)
-    words = [_column_name(file, name) for file, name in zip(files, chosen, strict=True)]
-    refuse_quantities(words, scores, "in_scores")
-    options.noticed += cautions_of_quantities(words)
+    noticed: list[str] = []
+    if not any(map(_is_array, files)):
+        noticed = cautions_of_worlds(chosen, scores, "in_scores")
+    parts = [constant_words(columns) for columns in worlds]
+    for names in (_names_of_files(files, chosen), parts):
+        again = cautions_of_worlds(names, scores, "in_scores", are_files=True)
+        noticed = noticed or again
+    options.noticed += noticed
     refuse_runs([file.path for file in files], worlds, scores)
     return scores[0], scores[1]
 
@@ -193,33 +191,25 @@ def _refuse_names(score: str, member: str, scores: FloatArray, options: argparse
     refuse_flag_name(member, "member")
 
 
-def _refuse_one_model(
-    files: Sequence[_File], chosen: Sequence[str], worlds: Sequence[Sequence[Beside]]
-) -> None:
-    """Refuse training rows beside test rows, by names of files, folders or parts of the data."""
-    from mialeak._checks.scores import refuse_world_names
-    from mialeak.cli._score_columns import constant_words
-
+def _names_of_files(files: Sequence[_File], chosen: Sequence[str]) -> list[str]:
+    """What two files are called: by their folders if these differ, and their columns."""
     folders = [Path(file.path).parent.name for file in files]
-    parts = [constant_words(columns) for columns in worlds]
     if folders[0] == folders[1]:
         folders = ["", ""]
-    names = [
-        f"{folder} {Path(file.path).stem} {name}"
+    return [
+        " ".join(filter(None, (folder, Path(file.path).stem, "" if _is_array(file) else name)))
         for folder, file, name in zip(folders, files, chosen, strict=True)
     ]
-    refuse_world_names(names, "in_scores")
-    refuse_world_names(parts, "in_scores")
+
+
+def _is_array(file: _File) -> bool:
+    """Whether a file has no names of columns."""
+    return Path(file.path).suffix.lower() in _ARRAYS
 
 
 def _word(file: _File, name: str) -> str:
     """What a column is called: an array has no name but that of its file."""
-    return Path(file.path).stem if Path(file.path).suffix.lower() in _ARRAYS else name
-
-
-def _column_name(file: _File, name: str) -> str | None:
-    """What a column is called; None for an array, whose file may be called as it is not."""
-    return None if Path(file.path).suffix.lower() in _ARRAYS else name
+    return Path(file.path).stem if _is_array(file) else name
 
 
 def _scores_in(path: str, column: Any, name: str, argument: str) -> FloatArray:
@@ -233,7 +223,7 @@ def _scores_in(path: str, column: Any, name: str, argument: str) -> FloatArray:
 
 def _joined(first: _File, second: _File, options: argparse.Namespace) -> _File:
     """One table of both files, whose rows are matched by a column that names them in each."""
-    from mialeak.cli._score_columns import matched
+    from mialeak.cli._matched import matched
 
     chosen = options.score, options.member
     keys = [name for name in first.names if name in second.names and name not in chosen]
@@ -278,7 +268,7 @@ def _chosen(path: str, names: list[str], options: argparse.Namespace) -> list[st
 
 def _of_several_columns(file: _File, options: argparse.Namespace) -> list[str]:
     """A caution where the chosen column has others beside it, of the same name but for numbers."""
-    from mialeak.cli._score_columns import in_numbers
+    from mialeak._checks.flags import in_numbers
 
     stem = re.sub(r"\d+", "0", options.score)
     alike = [name for name in file.names if re.sub(r"\d+", "0", name) == stem]

@@ -8,8 +8,9 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mialeak._checks.flags import numbers
 from mialeak.cli import _options, _output
-from mialeak.cli._audits import cautioned, give_audit, numbers, refuse_delta
+from mialeak.cli._audits import cautioned, give_audit, refuse_delta
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

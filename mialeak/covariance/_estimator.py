@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from typing import Any, Self
 
 from mialeak._arrays import FloatArray, invalid
 from mialeak._blocks import resolve_workers
+from mialeak._warnings import warn
 from mialeak.covariance import _learning, _sources
 from mialeak.covariance._learning import Learnt, join
 from mialeak.covariance._parameters import Once
@@ -202,7 +202,7 @@ class StreamingCovariance(Scoring):
             invalid("X", rule, remedy="" if learnt.dropped else remedy)
         if rows_needed and learnt.moments.n == 1:
             message = "Only one sample available. You may want to reshape your data array"
-            warnings.warn(message, stacklevel=3)
+            warn(message)
         self._commit(learnt)
 
     def _commit(self, learnt: Learnt) -> None:

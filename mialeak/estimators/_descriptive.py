@@ -11,7 +11,8 @@ from scipy import linalg, special
 from mialeak._arrays import FloatArray, as_floats, first_index, invalid, require
 from mialeak._labels import require_same_index
 from mialeak.estimators._influence import InfluenceFunctions
-from mialeak.estimators._rows import of_rows, warn_of_repeats
+from mialeak.estimators._rows import warn_of_repeats
+from mialeak.estimators._tables import of_rows
 
 __all__ = ["joint_influence", "mean_influence", "quantile_influence", "variance_influence"]
 
@@ -30,7 +31,7 @@ def _table(X: Any) -> FloatArray:
         table = table[:, None]
     if table.ndim != 2 or table.shape[0] < 3 or not table.shape[1]:
         invalid("X", f"have at least 3 rows and 1 column; its shape is {np.shape(X)}")
-    warn_of_repeats(table, "X", stacklevel=5)
+    warn_of_repeats(table, "X")
     return table
 
 

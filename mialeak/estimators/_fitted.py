@@ -19,12 +19,12 @@ from mialeak.estimators._regression import (
     warn_of_copies,
 )
 from mialeak.estimators._rows import (
-    of_rows,
     refuse_computed_columns,
     refuse_groups,
-    warn_of_rows,
+    warn_of_labels,
     warn_of_standard_columns,
 )
+from mialeak.estimators._tables import of_rows
 
 __all__ = ["influence_of"]
 
@@ -115,7 +115,7 @@ def influence_of(result: Any, X: Any = None, y: Any = None) -> InfluenceFunction
     if hasattr(result, "params") and hasattr(model, "exog"):
         if X is not None or y is not None:
             invalid("X and y", "be left out: a result of statsmodels brings them along")
-        return of_rows(_of_results(result, model), model)
+        return of_rows(_of_results(result, model), result)
     if not hasattr(result, "coef_"):
         _unknown(result)
     if X is None or y is None:
@@ -153,7 +153,7 @@ def _of_results(result: Any, model: Any) -> InfluenceFunctions:
     _refuse_dropped(model)
     refuse_groups(model)
     refuse_computed_columns(model)
-    warn_of_rows(result)
+    warn_of_labels(model)
     warn_of_standard_columns(design)
     endog = as_floats(model.endog, "result.model.endog", finite=True)
     if endog.shape == design.shape[:1]:  # a pair for each row of counts

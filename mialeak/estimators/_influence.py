@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
@@ -16,6 +15,7 @@ from mialeak._numerics.distances import kernel_blocks
 from mialeak._numerics.leave_one_out import units
 from mialeak._numerics.whitening import Full, Outside, Whitening, variances_or_matrix
 from mialeak._results import Kind, Result
+from mialeak._warnings import warn
 from mialeak.estimators._centring import centred_noise, centred_releases
 from mialeak.estimators._rows import refusing_the_row
 from mialeak.means import mean_tradeoff
@@ -247,11 +247,10 @@ class InfluenceFunctions(Result):
             what = f"{self._excess:.3g} times what it is by the law of the rows, d/n"
             if np.isinf(self._excess):
                 what = "infinite, as most rows lie outside of the span of the others, and not d/n"
-            warnings.warn(
+            warn(
                 f"{self.n:,} rows are few for {self.theta.size:,} estimates: the average leakage "
                 f"score is {what}, so that the leakage of a row is too high. Estimate less, or "
                 f"estimate from more rows of the same population and pass n={self.n}",
-                stacklevel=3,
             )
 
     def _squares(

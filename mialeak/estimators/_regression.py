@@ -23,11 +23,11 @@ from mialeak._numerics.distances import kernel_blocks
 from mialeak.estimators._centring import Centring
 from mialeak.estimators._influence import ALONE, InfluenceFunctions
 from mialeak.estimators._rows import (
-    of_rows,
     times_of_rows,
     warn_of_repeats,
     warn_of_times,
 )
+from mialeak.estimators._tables import of_rows
 
 __all__ = [
     "as_regression",
@@ -296,7 +296,7 @@ def warn_of_copies(design: FloatArray, response: FloatArray) -> None:
         chance = float(special.bdtrc(equal - 1, alike, share))
         if chance > COPIED or equal < 0.5 * alike:
             return
-    warn_of_times(counts, copies, "X and y", stacklevel=5)
+    warn_of_times(counts, copies, "X and y")
 
 
 def least_squares_influence(

@@ -12,7 +12,7 @@ import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -20,19 +20,16 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray, as_floats, invalid
 from mialeak._checks.samples import common_copies
 from mialeak._numerics.whitening import Outside
+from mialeak._warnings import warn
 from mialeak.estimators._cells import sentence_on_cells
 
-if TYPE_CHECKING:
-    from mialeak.estimators._influence import InfluenceFunctions
-
 __all__ = [
-    "of_rows",
     "refuse_computed_columns",
     "refuse_groups",
     "refusing_the_row",
     "times_of_rows",
+    "warn_of_labels",
     "warn_of_repeats",
-    "warn_of_rows",
     "warn_of_standard_columns",
     "warn_of_times",
 ]
@@ -55,18 +52,6 @@ _ROUNDING = 1e-13
 _LEVELS = 6
 
 
-def of_rows(result: InfluenceFunctions, *tables: Any) -> InfluenceFunctions:
-    """`result` with the index of the first of the tables that is of pandas and has its rows."""
-    for table in tables:
-        index = getattr(getattr(table, "data", None), "row_labels", None)  # of statsmodels
-        if hasattr(table, "iloc"):
-            index = table.index
-        if index is not None and len(index) == result.n:
-            object.__setattr__(result, "row_names", index)
-            break
-    return result
-
-
 def times_of_rows(rows: FloatArray) -> IntArray:
     """How often each different row occurs."""
     numbers: dict[bytes, int] = {}
@@ -75,24 +60,23 @@ def times_of_rows(rows: FloatArray) -> IntArray:
     return np.bincount(places)
 
 
-def warn_of_repeats(rows: FloatArray, argument: str, *, stacklevel: int = 4) -> None:
+def warn_of_repeats(rows: FloatArray, argument: str) -> None:
     """Warn if each row of a public function's argument occurs several times."""
     if any(np.gcd.reduce(np.unique(each, return_counts=True)[1]) == 1 for each in rows.T):
         return  # so they are not copies; most columns of numbers show it
     times = times_of_rows(rows)
-    warn_of_times(times, common_copies(times), argument, stacklevel=stacklevel)
+    warn_of_times(times, common_copies(times), argument)
 
 
-def warn_of_times(times: IntArray, copies: int, argument: str, *, stacklevel: int) -> None:
+def warn_of_times(times: IntArray, copies: int, argument: str) -> None:
     """Warn of rows that occur so many times, `copies` of them being those of a person; not of 1."""
     if copies == 1:
         return
     n = int(times.sum())
-    warnings.warn(
+    warn(
         f"{n - times.size:,} of {n:,} rows of {argument} are equal to another one: each counts as "
         f"a person of its own. The leakage of a person with {copies} rows is {copies} to "
         f"{copies**2} times that of one. Fit and pass each person once",
-        stacklevel=stacklevel,
     )
 
 
@@ -273,22 +257,10 @@ def _are_equal(first: Any, second: Any) -> bool:
     return bool(np.all((first == second) | missing))
 
 
-def warn_of_rows(result: Any) -> None:
-    """Warn where persons have several rows, and where rows have other numbers in their table."""
-    groups = (getattr(result, "cov_kwds", None) or {}).get("groups")
-    n = len(result.model.exog)
-    if groups is not None and len(groups) == n:
-        for column in np.asarray(groups).reshape(n, -1).T:
-            size = len(set(column.tolist()))
-            if size < n:
-                _warn(
-                    f"the standard errors are those of {size:,} groups, and each of {n:,} rows "
-                    "counts as a person of its own. If a group is a person, sum the rows of "
-                    f"influence by group, times {size:,} / {n:,}, and pass theta and these sums to "
-                    "InfluenceFunctions"
-                )
-                break
-    labels = getattr(getattr(result.model, "data", None), "row_labels", None)
+def warn_of_labels(model: Any) -> None:
+    """Warn where rows have other numbers in their table."""
+    n = len(model.exog)
+    labels = getattr(getattr(model, "data", None), "row_labels", None)
     numbers = np.asarray(labels if labels is not None else [])
     if numbers.dtype.kind not in "iu" or numbers.size != n or n < 2:
         return
@@ -327,7 +299,7 @@ def warn_of_standard_columns(X: Any) -> None:
 
 
 def _warn(message: str) -> None:
-    warnings.warn(message, stacklevel=5)
+    warn(message)
 
 
 @contextmanager

@@ -15,13 +15,8 @@ import numpy.typing as npt
 from scipy.special import betainc
 
 from mialeak._arrays import FloatArray, invalid, require
-from mialeak._checks.genotypes import (
-    require_counts,
-    require_genotype,
-    require_likely_counts,
-    require_possible_target,
-    warn_of_chromosomes,
-)
+from mialeak._checks.frequencies import require_likely_counts, warn_of_chromosomes
+from mialeak._checks.genotypes import require_counts, require_genotype, require_possible_target
 from mialeak._numerics.lattice import sum_law
 from mialeak._numerics.noncentral import deviance_share, twist
 from mialeak.laws import Bernoulli, Genotype, Joint, Lattice, Marginal, Normal, Presence
@@ -329,7 +324,7 @@ def _families(part: Marginal, target: FloatArray, n: int) -> list[CoordinateFami
         return _bits(part, target, n)
     if isinstance(part, Genotype):
         require_genotype(target, part.p)
-        warn_of_chromosomes(2.0 * part.p, n, stacklevel=5)
+        warn_of_chromosomes(2.0 * part.p, n)
         free = (part.p > 0.0) & (part.p < 1.0)
         if not free.any():
             return []

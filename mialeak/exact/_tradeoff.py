@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from typing import Any, Literal, get_args, overload
 
@@ -19,6 +18,7 @@ from mialeak._arrays import (
 from mialeak._blocks import resolve_workers
 from mialeak._checks.genotypes import sampled_rows
 from mialeak._labels import require_same_columns
+from mialeak._warnings import warn
 from mialeak.exact._atoms import (
     MOST_ATOMS,
     MOST_LARGE,
@@ -245,7 +245,7 @@ def exact_mean_tradeoff(
     for part in _parts(law):
         if isinstance(part, Chain) and part.fitted is not None:
             for doubt in part.fitted.warnings:
-                warnings.warn(doubt, UserWarning, stacklevel=2)
+                warn(doubt)
     if method == "sample":
         number = as_count(100_000 if draws is None else draws, "draws", least=100)
         return _sampled(row, law, rows, number, rng, workers, rows / n)

@@ -18,12 +18,12 @@ from mialeak._blocks import (
     row_blocks,
     spawn_streams,
 )
-from mialeak._checks.genotypes import sampled_rows
+from mialeak._checks.genotypes import require_genotype, sampled_rows
 from mialeak._labels import require_same_columns
 from mialeak._numerics.whitening import variances_or_matrix
 from mialeak.games._columns import Block, columns_of, laws_of
 from mialeak.games._rounds import Rounds
-from mialeak.laws import as_joint
+from mialeak.laws import Genotype, as_joint
 
 __all__ = ["AverageTargetGame", "FixedTargetGame"]
 
@@ -346,6 +346,9 @@ class FixedTargetGame(_Game):
         )
         require_same_columns(marginals=as_joint(marginals), target=target)
         self._target = self._possible(target)
+        for law, (place, _) in zip(laws_of(as_joint(marginals)), self._parts, strict=True):
+            if isinstance(law, Genotype):
+                require_genotype(self._target[place], law.p)
 
 
 class AverageTargetGame(_Game):

@@ -17,11 +17,11 @@ from mialeak._arrays import (
     invalid,
     require,
 )
+from mialeak._checks.frequencies import hardy_weinberg_ratio
 from mialeak._checks.genotypes import (
     Releases,
     bit_probabilities,
     count_tolerance,
-    hardy_weinberg_ratio,
     require_counts,
     require_possible_target,
 )

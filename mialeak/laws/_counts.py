@@ -13,15 +13,14 @@ from mialeak._arrays import (
     as_count,
     invalid,
 )
+from mialeak._checks.frequencies import MOST_ROWS, require_likely_counts
 from mialeak._checks.genotypes import (
-    MOST_ROWS,
     Releases,
     bit_probabilities,
     refuse_answers_of_genotypes,
     require_counts,
     require_genotype,
     require_genotype_means,
-    require_likely_counts,
     require_possible_target,
 )
 from mialeak._kernels import scores as sums

@@ -154,6 +154,9 @@ def _places(groups: Sequence[Any], na: Any = "error") -> dict[Any, npt.NDArray[n
             remedy = "Pass na='drop' to leave such rows out"
             invalid("by", f"give each row a group; row {row} has none", remedy=remedy)
         places.setdefault(group, []).append(row)
+    if not places:
+        remedy = "Pass another column, or judge the table without by"
+        invalid("by", "give rows a group; all values are missing", remedy=remedy)
     for group, members in places.items():
         if len(members) < _LEAST:
             rule = f"make groups of at least {_LEAST} rows; {group!r} has {len(members)}"

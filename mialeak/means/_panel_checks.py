@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, invalid, listed
-from mialeak._checks.genotypes import surplus_of_rarer_alleles, swapped_alleles
+from mialeak._checks.frequencies import surplus_of_rarer_alleles, swapped_alleles
 from mialeak._checks.matrices import are_genotypes
 from mialeak._checks.relatives import are_too_near
 from mialeak.means._release import Release
@@ -102,7 +102,7 @@ def rarer_allele_cautions(frequency: FloatArray, release: Release) -> list[str]:
 
     One target shows for no site which allele is meant, but for all of them together.
     """
-    surplus = surplus_of_rarer_alleles(np.asarray(release.numbers, np.float64), frequency)
+    surplus = surplus_of_rarer_alleles(release.numbers, frequency)
     if surplus is None:
         return []
     copies, expected = surplus
@@ -158,9 +158,8 @@ def other_population_cautions(
 
 
 #: Standard deviations, and median distances from the median, whose ratio is beyond this factor, are
-#: those of two units or populations if so many standard errors apart: shares of the rows that are
-#: further than the smaller median times the factor.
-_FACTOR, _ERRORS = 3.0, 6.0
+#: those of two units or populations if chance leaves such distances so rarely.
+_FACTOR, _CHANCE = 3.0, 1e-7
 #: Columns that are compared, those whose standard deviations differ most.
 _COMPARED = 256
 #: Fewest values of either that differ from the median.
@@ -170,7 +169,7 @@ _VALUES = 20
 def other_spread_cautions(table: Release, panel: Release | None) -> list[str]:
     """A caution where a column of numbers has another spread in the panel, beyond chance.
 
-    Ranks decide, since standard deviations of columns of heavy tails differ by chance.
+    A test of ranks decides, since standard deviations of columns of heavy tails differ by chance.
     """
     if panel is None or min(table.rows, panel.rows) < 2 or are_genotypes(table.numbers):
         return []
@@ -200,21 +199,30 @@ def other_spread_cautions(table: Release, panel: Release | None) -> list[str]:
 def _differ(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> bool:
     """Whether one of two columns is further from its median than the other, beyond chance.
 
-    Of a column that is mostly one value, the others are compared.
+    By values and by distances from the median of both columns; of a column that is mostly one
+    value, the others are compared.
     """
-    distances = [_distances(each) for each in (first, second)]
+    spreads = [np.median(_distances(each, np.median(each))) for each in (first, second)]
+    if not max(spreads) > _FACTOR * min(spreads):
+        return False
+    centre = np.median(np.concatenate([first, second]))
+    distances = [_distances(each, centre) for each in (first, second)]
     if min(each.size for each in distances) < _VALUES:
         return False
-    near, far = sorted(distances, key=np.median)
-    cut = _FACTOR * float(np.median(near))
-    beyond = [int(np.count_nonzero(each > cut)) for each in (near, far)]
-    share = sum(beyond) / (near.size + far.size)
-    error = np.sqrt(share * (1.0 - share) * (1.0 / near.size + 1.0 / far.size))
-    is_beyond = beyond[1] / far.size - beyond[0] / near.size > _ERRORS * error
-    return bool(np.median(far) > cut and is_beyond)
+    return 2.0 * min(_chance(first, second), _chance(*distances)) < _CHANCE
 
 
-def _distances(column: npt.NDArray[Any]) -> FloatArray:
-    """How far the values of a column that varies are from its median, where they are."""
-    distances = np.abs(column - np.median(column))
+def _chance(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> float:
+    """With which probability two samples of any one law are so different, by Smirnov's test."""
+    values = np.concatenate([first, second])
+    shares = [
+        np.searchsorted(np.sort(each), values, side="right") / each.size for each in (first, second)
+    ]
+    gap = float(np.abs(shares[0] - shares[1]).max())
+    return float(2.0 * np.exp(-2.0 * gap**2 * first.size * second.size / values.size))
+
+
+def _distances(column: npt.NDArray[Any], centre: Any) -> FloatArray:
+    """How far the values of a column that varies are from `centre`, where they are."""
+    distances = np.abs(column - centre)
     return np.asarray(distances[distances > 0.0], np.float64)

@@ -91,8 +91,9 @@ def release_of(
             invalid("categories", "be among the columns", index=place, value=name)
     places = _complete_rows(parts, missing, gaps, argument)
     levels = {name: part.numbers for name, part in parts.items()}
-    refuse_foreign_numbers(factors, levels, categories, argument)
-    chosen = columns is not None or bool(getattr(table, "sites", ()))
+    is_chosen = columns is not None
+    refuse_foreign_numbers(factors, levels, categories, argument, chosen=is_chosen)
+    chosen = is_chosen or bool(getattr(table, "sites", ()))
     cautions = cautions_of(factors, levels, chosen=chosen)
     notes = list(getattr(table, "notes", ()))
     if argument == "table":

@@ -62,15 +62,15 @@ def document(
 
 def assumed(report: MeanReport) -> tuple[str, ...]:
     """What the answer takes for granted: that rows are people, how they were drawn, what is out."""
-    alone = "and drawn alone, not with a household or class"
+    apart = "and was drawn independently of the others, not with a household or class"
     drawn = (
-        f"Everyone in a large population was equally likely to be among the rows, {alone}. If the "
+        f"Everyone in a large population was equally likely to be among the rows, {apart}. If the "
         "population is a register: option population. If only a sample of it is known: option "
         "panel."
     )
     if report.has_register:
         drawn = (
-            f"Everyone in the register was equally likely to be among the rows, {alone}. If they "
+            f"Everyone in the register was equally likely to be among the rows, {apart}. If they "
             "are of a part of it, pass the people of that part."
         )
     elif report.panel is not None:

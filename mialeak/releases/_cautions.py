@@ -18,6 +18,7 @@ from mialeak._checks.names import (
     is_person_name,
     is_weight,
 )
+from mialeak._checks.registers import cautions_of_agreement, pairs_of_columns
 from mialeak._checks.samples import (
     LEVEL,
     groups_of_rows,
@@ -150,7 +151,11 @@ def _of_sample(
             "pass the people of that part; a stratified sample has no answer here (table_leakage "
             "takes strata=)."
         )
+    coded = [(people.column(name).codes, len(people.column(name).values)) for name in categories]
+    inside = (np.arange(sum(people.sizes)) < people.rows).astype(np.int64)
     counts, mass = counts[mass > 0], mass[mass > 0]
+    parts = [(counts, mass), *pairs_of_columns(coded, inside, 1 - inside)]
+    cautions += cautions_of_agreement(parts)
     if counts.all() and log_chance_of_all_cells(mass, int(counts.sum())) < np.log(LEVEL):
         cautions.append(
             "The people show each of the register's cells, the rare ones too, which a random "

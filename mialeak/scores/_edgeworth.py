@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -127,6 +128,7 @@ def edgeworth_score(
     table, constant = _polynomials(target, mean, std, skewness, excess_kurtosis, n, order)
     columns = np.size(target)
     centre, scale, c1, c2, c3, c0 = table[:, :columns]
+    in_unit = partial(in_unit_of, centre, n=n, deviations=lambda: as_columns(std, "std", columns))
     if as_flag(terms, "terms"):
 
         def expanded(piece: Piece) -> FloatArray:
@@ -140,11 +142,11 @@ def edgeworth_score(
                 total += c0
             return total
 
-        return np.asarray(map_releases(releases, columns, in_unit_of(centre, expanded, n=n)))
+        return np.asarray(map_releases(releases, columns, in_unit(expanded)))
     return map_releases(
         releases,
         columns,
-        in_unit_of(centre, lambda piece: cubic_sums(piece.rows, table, constant), n=n),
+        in_unit(lambda piece: cubic_sums(piece.rows, table, constant)),
     )
 
 

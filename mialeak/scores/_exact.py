@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, as_count, as_floats, invalid
+from mialeak._checks.frequencies import MOST_ROWS, require_likely_counts
 from mialeak._checks.genotypes import (
-    MOST_ROWS,
     as_column_probabilities,
     count_tolerance,
     refuse_answers_of_genotypes,
     require_counts,
     require_genotype_means,
-    require_likely_counts,
     require_persons,
     require_possible_genotype,
     require_possible_target,
@@ -121,7 +121,7 @@ def bernoulli_score(releases: Any, target: Any, p: Any, n: int) -> float | Float
         if np.isnan(scores).any():
             piece.require((piece.rows >= 0.0) & (piece.rows <= 1.0), "be between 0 and 1")
 
-    score_in_unit = in_unit_of(p, score, n=n, most=1.0)
+    score_in_unit = in_unit_of(p, score, n=n, most=1.0, deviations=lambda: np.sqrt(p * (1.0 - p)))
     return map_releases(releases, target.size, score_in_unit, explain_failure)
 
 
@@ -194,6 +194,9 @@ def genotype_score(
     target = as_target(target)
     p, fixed = as_column_probabilities(p, "p", target.size)
     n = as_count(n, "n", least=2, most=MOST_ROWS)
+    in_unit = partial(
+        in_unit_of, 2.0 * p, n=n, most=2.0, deviations=lambda: np.sqrt(2.0 * p * (1.0 - p))
+    )
     if decimals is not None:
         law = Genotype(p, decimals=decimals)
 
@@ -201,7 +204,7 @@ def genotype_score(
             with np.errstate(over="ignore", invalid="ignore"):
                 return np.asarray(law._log_ratio(piece, target, n).sum(axis=1))
 
-        return map_releases(releases, target.size, in_unit_of(2.0 * p, rounded, n=n, most=2.0))
+        return map_releases(releases, target.size, in_unit(rounded))
     require_counts(target, 2)
     require_likely_counts(target, p, 2)
     if fixed.size:
@@ -226,7 +229,7 @@ def genotype_score(
         if np.isnan(scores).any():
             require_genotype_means(piece, n)
 
-    score_in_unit = in_unit_of(2.0 * p, score, n=n, most=2.0)
+    score_in_unit = in_unit(score)
     return map_releases(releases, target.size, score_in_unit, explain_failure)
 
 
@@ -309,4 +312,6 @@ def likelihood_ratio_score(
         scores = law._scores(piece, targets, n)
         return scores if rows.ndim == 2 else scores[:, 0]
 
-    return map_releases(releases, law.size, in_unit_of(law.mean, score, n=n))
+    return map_releases(
+        releases, law.size, in_unit_of(law.mean, score, n=n, deviations=lambda: law.std)
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,13 @@ from mialeak._checks.genotypes import require_persons
 from mialeak._checks.moments import require_genotype_moments
 from mialeak._labels import require_same_columns
 from mialeak._numerics.distances import as_mean, kernel_blocks, squared_distances
-from mialeak._numerics.whitening import Diagonal, Outside, Whitening, whitening
+from mialeak._numerics.whitening import (
+    Diagonal,
+    Outside,
+    Whitening,
+    standard_deviations,
+    whitening,
+)
 from mialeak.scores._releases import (
     Piece,
     as_columns,
@@ -99,6 +106,7 @@ def covariance_score(releases: Any, target: Any, mean: Any, cov: Any, n: int) ->
     if plain and not within(target, 0.0, 1.0) and target.max() == 2.0:
         require_persons(releases if releases.ndim == 1 else releases[:1].ravel(), n)
     by = whitening(cov, mean)
+    in_unit = partial(in_unit_of, mean, n=n, deviations=lambda: standard_deviations(cov, mean.size))
     table = cubic_table([mean, 1.0], mean.size)
     deviation = np.subtract(target, mean, table[2, : mean.size])
     weights = by.weights(deviation)
@@ -106,7 +114,7 @@ def covariance_score(releases: Any, target: Any, mean: Any, cov: Any, n: int) ->
         if weights is not deviation:
             deviation[:] = weights
         half = 0.5 * _score_at(target, table, mean, by) / n
-        score = in_unit_of(mean, lambda piece: cubic_sums(piece.rows, table, -half), n=n)
+        score = in_unit(lambda piece: cubic_sums(piece.rows, table, -half))
         return map_releases(releases, mean.size, score)
     half = 0.5 * float(squared_distances(target, mean, by, "target")) / n
 
@@ -115,7 +123,7 @@ def covariance_score(releases: Any, target: Any, mean: Any, cov: Any, n: int) ->
             piece, by, lambda rows: by.inner(rows - mean, np.tile(deviation, (len(rows), 1)))
         )
 
-    return np.subtract(map_releases(releases, mean.size, in_unit_of(mean, inner, n=n)), half)[()]
+    return np.subtract(map_releases(releases, mean.size, in_unit(inner)), half)[()]
 
 
 def _score_at(target: FloatArray, table: FloatArray, mean: FloatArray, by: Whitening) -> float:
@@ -161,7 +169,9 @@ def scalar_product_score(releases: Any, target: Any, reference: Any) -> float | 
     target : array_like, shape (d,)
         The row whose membership is in question.
     reference : array_like, shape (d,) or a number
-        A row known to be out, or the mean of the law.
+        A row known to be out, or the mean of the law, in the unit of the target: of genotypes 0, 1
+        and 2 with frequencies p it is 2p.  No check can tell p from 2p by one target, since linked
+        sites give some people twice the mean.
 
     Returns
     -------
@@ -171,8 +181,7 @@ def scalar_product_score(releases: Any, target: Any, reference: Any) -> float | 
     Raises
     ------
     ValueError
-        If shapes do not match, or anything is NaN or infinite; if the target has genotypes 0, 1 and
-        2 and the reference seems to hold frequencies, half of their means.
+        If shapes do not match, or anything is NaN or infinite.
 
     See Also
     --------
@@ -198,31 +207,5 @@ def scalar_product_score(releases: Any, target: Any, reference: Any) -> float | 
     require_same_columns(target=target, reference=reference, releases=releases)
     target = as_target(target)
     reference = as_columns(reference, "reference", target.size)
-    _require_unit_of_reference(target, reference)
     table = cubic_table([0.0, 1.0, target - reference], target.size)
     return map_releases(releases, target.size, lambda piece: cubic_sums(piece.rows, table, 0.0))
-
-
-#: Fewest columns in which units are compared, and standard deviations of the sum of a genotype by
-#: which it is away from the sum of its means, and how near to twice that of frequencies.
-_COLUMNS, _AWAY, _WITHIN = 10, 3.5, 0.3
-
-
-def _require_unit_of_reference(target: FloatArray, reference: FloatArray) -> None:
-    """Refuse frequencies as the reference of genotypes, by the sum of these.
-
-    The score would have an offset, ``-(frequencies @ release)``, for every target.
-    """
-    if target.size < _COLUMNS or target.max() != 2.0 or target.min() < 0.0:
-        return
-    if reference.min() < 0.0 or reference.max() > 1.0 or not (np.rint(target) == target).all():
-        return
-    copies, half = float(target.sum()), float(reference.sum())
-    spread = math.sqrt(float(reference @ (1.0 - 0.5 * reference)))
-    if copies - half > _AWAY * spread and abs(copies / (2.0 * half) - 1.0) < _WITHIN:
-        remedy = "For frequencies p pass reference=2 * p, and releases of mean counts as well"
-        rule = (
-            "have the unit of target; it seems to hold frequencies of the genotypes 0, 1 and 2 of "
-            f"target, whose sum {copies:g} is near twice that of reference, {half:.4g}"
-        )
-        invalid("reference", rule, remedy=remedy)

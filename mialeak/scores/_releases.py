@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -24,6 +23,7 @@ from mialeak._arrays import (
 from mialeak._blocks import block_rows
 from mialeak._checks.genotypes import refuse_answers
 from mialeak._kernels import checks, scores as kernels
+from mialeak._warnings import warn
 
 __all__ = [
     "Piece",
@@ -61,8 +61,9 @@ _OF_COUNTS: dict[str, Callable[[FloatArray], FloatArray]] = {
 #: Columns at least in which this shows, the share of them that counts as independent, standard
 #: errors that the release is away from `mean`, and squared ones from the other mean at most.
 _FEWEST_OF_LAW, _UNLINKED, _ERRORS, _FITS = 20, 0.1, 6.0, 5.0
-#: Largest difference of two means that are the same, as of five digits or of float32.
-_EQUAL = 1e-5
+#: Largest difference of two means that are the same, as of five digits or of float32, and in
+#: standard errors.
+_EQUAL, _EQUAL_ERRORS = 1e-5, 0.01
 _FLOAT32 = np.dtype(np.float32)
 
 
@@ -96,7 +97,12 @@ ExplainFailure = Callable[[Piece, FloatArray], None]
 
 
 def in_unit_of(
-    mean: FloatArray, function: Function, *, n: int, most: float | None = None
+    mean: FloatArray,
+    function: Function,
+    *,
+    n: int,
+    deviations: Callable[[], Any],
+    most: float | None = None,
 ) -> Function:
     """`function`, which refuses releases of another unit or of the other allele than `mean`.
 
@@ -104,7 +110,8 @@ def in_unit_of(
     half of it, releases are frequencies beside mean counts, per cent or totals; where columns that
     are far from `mean` are near `most` minus `mean`, they are means of the other allele.  `most` is
     the largest value of a row, by default 1 or 2, whichever fits.  Means of n rows that are further
-    from `mean` than chance explains, and near the shares of carriers, are these.
+    from `mean` than chance explains, and near the shares of carriers, are these.  `deviations`
+    returns those of the columns of a row; it is called for a release that equals `mean`.
     """
     if mean.size < _COLUMNS:
         return function
@@ -113,7 +120,7 @@ def in_unit_of(
     def checked(piece: Piece) -> FloatArray:
         rows = piece.rows
         if len(rows) == 1 and abs(rows.item(0) - mean.item(0)) <= _EQUAL:
-            _warn_of_same_mean(rows[0], mean)
+            _warn_of_same_mean(rows[0], mean, n, deviations)
         if len(rows):
             release = rows[0] if len(rows) == 1 else rows[:_SEEN].mean(axis=0, dtype=np.float64)
             if checks.is_near(release, mean, far, _SEVERAL):
@@ -130,17 +137,21 @@ def in_unit_of(
     return checked
 
 
-def _warn_of_same_mean(release: npt.NDArray[Any], mean: FloatArray) -> None:
+def _warn_of_same_mean(
+    release: npt.NDArray[Any], mean: FloatArray, n: int, deviations: Callable[[], Any]
+) -> None:
     """Warn of a release that equals the mean of the population in all columns, as by chance none.
 
     Of the frequencies 0 and 1 both are equal for every sample, and equal ones may be designed.
     """
-    if np.ptp(mean) > _CLOSE and (np.abs(release - mean) <= _EQUAL).all():
-        warnings.warn(
+    apart = np.abs(release - mean)
+    if np.ptp(mean) <= _CLOSE or not (apart <= _EQUAL).all():
+        return
+    if (apart <= _EQUAL_ERRORS / math.sqrt(n) * deviations()).all():
+        warn(
             "The release equals the mean of the population in all columns: it seems to have been "
             "passed for both, and then every target has a score of about 0 or below, a member as "
             "well. Pass frequencies of the population, such as those of a reference panel.",
-            stacklevel=6,
         )
 
 

@@ -19,7 +19,7 @@ from mialeak._checks.moments import require_genotype_moments
 from mialeak._labels import require_same_columns
 from mialeak._numerics.distances import as_mean, squared_distances
 from mialeak._numerics.noncentral import log_tails
-from mialeak._numerics.whitening import whitening
+from mialeak._numerics.whitening import standard_deviations, whitening
 from mialeak.scores._linear import as_target, by_rows
 from mialeak.scores._releases import Piece, in_unit_of, map_releases
 
@@ -97,7 +97,8 @@ def glir_score(releases: Any, target: Any, mean: Any, cov: Any, n: int) -> float
             return 0.0 * distance
         return -log_tails(distance, float(by.rank), centrality)[0]
 
-    return map_releases(releases, mean.size, in_unit_of(mean, score, n=n))
+    checked = in_unit_of(mean, score, n=n, deviations=lambda: standard_deviations(cov, mean.size))
+    return map_releases(releases, mean.size, checked)
 
 
 def mixture_score(score: Any, rate: float) -> float | FloatArray:

@@ -90,13 +90,13 @@ def _people(report: TableReport) -> str:
 
 def _drawn(report: TableReport) -> str:
     """How the people came into the table."""
-    alone = "and drawn alone, not with a household or class"
+    apart = "and was drawn independently of the others, not with a household or class"
     if report.population is not None:
         each = "In each stratum everyone" if report.population.strata else "Everyone"
-        return f"{each} in the register was equally likely to be in the table, {alone}."
+        return f"{each} in the register was equally likely to be in the table, {apart}."
     if report.people is not None:
         return (
-            f"Each of the {report.people:,} people was equally likely to be in the table, {alone}."
+            f"Each of the {report.people:,} people was equally likely to be in the table, {apart}."
         )
     if report.n < report.rows:
         return (
@@ -104,7 +104,7 @@ def _drawn(report: TableReport) -> str:
             "from the people of the table, pass it as the register too: option population."
         )
     return (
-        f"Everyone in a large population was equally likely to be in the table, {alone}. If the "
+        f"Everyone in a large population was equally likely to be in the table, {apart}. If the "
         "population is a register, or the chances differ: options population and strata."
     )
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -15,6 +14,7 @@ from mialeak._arrays import FloatArray, as_flag, as_scores, invalid
 from mialeak._numerics.corners import Corners, between
 from mialeak._numerics.order import refuse_rates
 from mialeak._results import Direction, Kind
+from mialeak._warnings import warn
 from mialeak.tradeoff._base import TradeOff
 from mialeak.tradeoff._piecewise import PiecewiseTradeOff
 
@@ -189,12 +189,11 @@ class EmpiricalTradeOff(TradeOff):
         """
         result = self._least_epsilon(delta, direction)
         if np.isinf(result).any():
-            warnings.warn(
+            warn(
                 f"epsilon is infinite: of {self.n_in:,} scores in and {self.n_out:,} out, some lie "
                 "beyond all of the other world. It is a statistic of these scores, and no bound on "
                 "the epsilon of a procedure, which may be small. Lower bounds are those of "
                 "mialeak.auditing.audit(in_scores, out_scores, delta=delta)",
-                stacklevel=2,
             )
         return result
 

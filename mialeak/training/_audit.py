@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
@@ -13,6 +12,7 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray, as_count, as_floats, invalid, require
 from mialeak._blocks import as_rng
 from mialeak._report.text import at_least
+from mialeak._warnings import warn
 from mialeak.auditing import OneRunResult, audit, one_run_audit
 from mialeak.tradeoff import GaussianTradeOff, compose
 from mialeak.training._attack import CovarianceAttack
@@ -176,10 +176,9 @@ def _warn_if_not_testable(before: OneRunResult, guesses: Any) -> None:
             if perfect.epsilon_lower > (claim or 0.0):
                 remedy = f"; {count} canaries can"
                 break
-    warnings.warn(
+    warn(
         f"this audit can prove at most {at_least(before.provable_epsilon)}: even a perfect attack "
         f"on {before.n_canaries} canaries does not refute claimed_epsilon = {claim:g}{remedy}",
-        stacklevel=3,
     )
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
 
 from mialeak._arrays import FloatArray, as_flag, as_float, as_floats, invalid, require
+from mialeak._warnings import warn
 from mialeak.training._optimizers import inverted, settings_of
 
 __all__ = [
@@ -183,12 +183,11 @@ def _warn_of_rounding(before: FloatArray, after: FloatArray) -> None:
     spacing = np.where(last == 0.0, 0.0, np.ldexp(1.0, exponents[first.size :] - bits))
     share = float(np.linalg.norm(spacing)) / np.sqrt(12.0) / step
     if share > _ROUNDED:
-        warnings.warn(
+        warn(
             f"theta_after has {bits} binary digits, and their rounding is about {share:.2g} times "
             "the step: the gradient that was read is mostly or partly rounding. Keep the "
             "parameters in more digits (single or double precision), or read gradients by "
             "mialeak.training.torch.ParameterRecorder",
-            stacklevel=3,
         )
 
 
@@ -198,12 +197,11 @@ def _warn_of_signs(gradient: FloatArray) -> None:
         sizes = np.abs(row[row != 0.0])
         if sizes.size < _MOVED or np.mean(np.abs(sizes - 1.0) <= _OFF) < _NEARLY_ALL:
             continue
-        warnings.warn(
+        warn(
             f"nearly all of the {sizes.size:,} entries of step {step} are 1 or -1 times the "
             "learning rate, as of the first step of Adam: these are no gradients. A learning rate "
             "without optimizer assumes plain gradient descent. Pass optimizer= and state=, or read "
             "gradients by mialeak.training.torch.ParameterRecorder",
-            stacklevel=3,
         )
         return
 

@@ -5,7 +5,6 @@ For a linear layer's gradients, what repeats from step to step, their inputs, is
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -13,6 +12,7 @@ from scipy.special import chdtr
 
 from mialeak._arrays import FloatArray, invalid
 from mialeak._labels import labels_of, require_same_columns
+from mialeak._warnings import warn
 from mialeak.covariance import StreamingCovariance
 from mialeak.training._gradients import LayerGradients
 
@@ -174,11 +174,10 @@ def warn_of_short_reference(reference: Any) -> None:
     rows, columns = int(reference.n_samples_seen_), reference.mean_.size
     plain = given["structure"] == "full" and not given["shrinkage"] and not given["ridge"]
     if plain and rows < 2 * (columns + 2):
-        warnings.warn(
+        warn(
             f"the reference has {rows} rows for {columns} coordinates: scores are too large by a "
             f"factor of about {(rows - 1) / max(rows - columns - 2, 1):.3g}. Fit it to more rows, "
             'or pass shrinkage="ledoit-wolf", ridge= or structure="diagonal"',
-            stacklevel=3,
         )
 
 
@@ -255,10 +254,9 @@ def warn_of_scale(
         return
     columns = metric.columns
     if not batch.any():
-        warnings.warn(
+        warn(
             "the first batch_gradient is 0 in all entries, as gradients are after zero_grad(), and "
             "as that of an empty batch: read it after the backward pass",
-            stacklevel=3,
         )
         return
     _warn_of_sign(metric, batch, batch_size, targets)
@@ -275,11 +273,10 @@ def warn_of_scale(
         cause = "the learning rate given may be too small, or batch_size too large"
     else:
         return
-    warnings.warn(
+    warn(
         f"the first batch_gradient is {np.sqrt(ratio):.3g} times as far from the mean of "
         f"reference as the mean of batch_size={batch_size} gradients is: {cause}, or reference is "
         "of another layer, loss or model",
-        stacklevel=3,
     )
 
 
@@ -301,12 +298,11 @@ def _warn_of_sign(
         turned = float(metric.squared(-batch - metric.mean)[0]) * batch_size
     least = max(-np.log(_CHANCE), 2.0 * _DEVIATIONS * length, 0.5 * _NEARER * turned)
     if log_ratio > least:
-        warnings.warn(
+        warn(
             "the first batch_gradient points away from the mean of reference: minus it is "
             f"e^{log_ratio:.0f} times as likely to be the mean of a batch. Of parameters before "
             "and after a step pass (before - after) / learning_rate, as "
             "mialeak.training.batch_gradient does, and a reference of the same loss",
-            stacklevel=4,
         )
 
 
@@ -323,10 +319,9 @@ def warn_of_small_steps(
     squared = float(np.square(gap).sum()) / trace * free if trace else float(metric.squared(gap)[0])
     half = squared * batch_size
     if 0.0 < half < _NEAR * free and float(chdtr(free, half)) < _CHANCE:
-        warnings.warn(
+        warn(
             f"the first two batch gradients differ {np.sqrt(half / free):.2g} times as much as "
             f"means of batch_size={batch_size} gradients of reference do: the learning rate given "
             "may be too large, batch_size too small, reference fitted to other gradients, or the "
             "batches the same rows",
-            stacklevel=3,
         )

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 import numpy.typing as npt
 
+from mialeak._checks.dependence import refuse_pairs, refuse_several_rows
+from mialeak._checks.flags import in_numbers
 from mialeak._checks.names import is_copies_name
 from mialeak._checks.scores import (
     are_members,
@@ -18,12 +20,7 @@ from mialeak._checks.scores import (
     is_place,
     names_canaries,
     names_models,
-    refuse_pairs,
-    refuse_several_rows,
 )
-from mialeak._columns import Factor
-from mialeak._labels import names_of
-from mialeak.cli._audits import numbers
 
 if TYPE_CHECKING:
     from mialeak._arrays import FloatArray
@@ -33,11 +30,9 @@ __all__ = [
     "are_of_models",
     "beside",
     "constant_words",
-    "in_numbers",
-    "matched",
     "refuse_rows",
     "refuse_runs",
-    "same_values",
+    "texts_of",
 ]
 
 #: More rows than names of canaries by so many have one flag a name by chance once in 10^6 times.
@@ -178,7 +173,7 @@ def refuse_runs(
     for name, first in by_name[0].items():
         second = by_name[1].get(name)
         if second is not None and all(each.kinds == len(each.codes) for each in (first, second)):
-            words = [_texts(each.column) for each in (first, second)]
+            words = [texts_of(each.column) for each in (first, second)]
             refuse_pairs(name, (words[0], scores[0]), (words[1], scores[1]))
 
 
@@ -332,14 +327,6 @@ def _refuse_others(path: str, each: Beside, coins: npt.NDArray[np.intp]) -> None
         )
 
 
-def in_numbers(column: Any) -> Any:
-    """The numbers of a column, flags in words among them; None for others."""
-    try:
-        return numbers("", column)
-    except (ValueError, TypeError):
-        return None
-
-
 def _in_order(column: Any) -> Any:
     """The values of a column, or the ranks of its words, of numbers as such; -1 for none."""
     if not hasattr(column, "codes"):
@@ -362,60 +349,9 @@ def _value(column: Any, place: int) -> Any:
     return value.as_py() if hasattr(value, "as_py") else value
 
 
-def matched(
-    paths: Sequence[str], first: Any, second: Any, keys: Sequence[str]
-) -> tuple[dict[str, Any], str]:
-    """The columns of two files, of the second in the order of the first, and what matches them.
-
-    Of `keys`, columns of both files, that is the first with another value in each row.
-    """
-    for key in keys:
-        words = [_texts(table[key]) for table in (first, second)]
-        if any(np.unique(each).size < each.size for each in words):
-            continue
-        order = np.argsort(words[1])
-        places = np.searchsorted(words[1], words[0], sorter=order)
-        places = order[np.minimum(places, order.size - 1)]
-        n_other = int(np.count_nonzero(words[1][places] != words[0]))
-        if n_other or words[0].size != words[1].size:
-            n_other = max(n_other, abs(words[0].size - words[1].size))
-            raise ValueError(
-                f"{paths[1]} must have the rows of {paths[0]}; {n_other:,} values of {key!r} are "
-                "in one of the two only. Leave these rows out"
-            )
-        columns = {name: _taken(second[name], places) for name in names_of(second)}
-        return columns | {name: first[name] for name in names_of(first)}, key
-    what = f"of {' and '.join(map(repr, keys))} some values repeat" if keys else "there is none"
-    raise ValueError(
-        f"{paths[0]} and {paths[1]} must have one column each, or a column that names each row in "
-        f"both; {what}. Merge them into one file by what names a canary, and pass --member COLUMN "
-        "and --score COLUMN"
-    )
-
-
-def same_values(first: Any, second: Any) -> str | None:
-    """Whether two columns are "equal", or the same values "moved" to another order; None else.
-
-    None too where a value occurs twice.
-    """
-    one, other = _texts(first), _texts(second)
-    if one.shape != other.shape or np.unique(one).size < one.size:
-        return None
-    if (one == other).all():
-        return "equal"
-    return "moved" if (np.sort(one) == np.sort(other)).all() else None
-
-
-def _texts(column: Any) -> Any:
+def texts_of(column: Any) -> Any:
     """The values of a column as text, in which those of files of two kinds are compared."""
     if hasattr(column, "codes"):
         levels = [str(column.value(code)) for code in range(len(column.levels))]
         return np.array([*levels, ""])[column.codes]
     return np.asarray(column).astype(str)
-
-
-def _taken(column: Any, places: Any) -> Any:
-    """The rows of a column at these places."""
-    if hasattr(column, "codes"):
-        return Factor(column.codes[places], column.levels)
-    return column.take(places) if hasattr(column, "to_pylist") else np.asarray(column)[places]
