@@ -24,8 +24,14 @@ _WHOLE = re.compile(r"0*(\d+)(\.0*)?")
 _MOST_VALUES = 10_000
 #: What may be written as a space between letters.
 _SEPARATOR = re.compile(r"(?<=[^\W\d])[-_](?=[^\W\d])")
+#: Dashes and apostrophes for which a plain one stands, and a dash between numbers in other forms.
+_SIGNS = str.maketrans({**dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-"),
+                        **dict.fromkeys("\u2018\u2019\u02bc\u00b4`", "'")})  # fmt: skip
+_RANGE = re.compile(r"(?<=\d)(?:\s*-\s*|\s+to\s+|(?<=[12]\d{3})/(?=\d\d$))(?=\d)")
+#: A code of a disease with a dot, as I21.9.
+_DOTTED = re.compile(r"([a-z]\d[\da-z])\.(\w{1,4})")
 #: A value with the mark of a footnote behind it.
-_FOOTNOTE = re.compile(r"(.*?\w)\s*(?:[\u00b9\u00b2\u00b3\u2070-\u2079]+|\s\(?\d\))")
+_FOOTNOTE = re.compile(r"(.*?\w)\s*(?:[*\u00b9\u00b2\u00b3\u2070-\u2079]+|\s\(?\d\))")
 #: Cyrillic and Greek letters that look like Latin ones, which stand for them.
 _ALIKE = str.maketrans(
     "\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0425"
@@ -90,8 +96,9 @@ def cautions_of_spellings(factors: dict[Any, Factor]) -> list[str]:
         return others
     name, rows = next(iter(met.items()))
     return [
-        "Values that are the first letter of another, or differ in capitals, spaces, hyphens, a "
-        "last dot, leading zeros, ae for ä, a mark of a footnote or the script of a letter alone "
+        "Values that are the first letter of another, or differ in capitals, spaces, hyphens, "
+        "dots, leading zeros, ae for ä, a mark of a footnote, the encoding or the script of a "
+        "letter alone "
         "are counted apart, in "
         f"column {listed(met)} (rows {listed(rows)} for {name!r}). If they mean the same, write "
         "them in the same way.",
@@ -116,19 +123,30 @@ def _spelt_twice(factor: Factor) -> tuple[int, ...]:
         if not isinstance(value, str):
             continue
         if not value.isascii():
+            value = _decoded_again(value)
             value = "".join(each for each in value if unicodedata.category(each) != "Cf")
-            value = value.translate(_ALIKE)
+            value = value.translate(_ALIKE).translate(_SIGNS)
         note = _FOOTNOTE.fullmatch(value.strip())
         value = note[1] if note and note[1] in bare else value
         word = _SEPARATOR.sub(" ", unicodedata.normalize("NFKC", value)).casefold()
         word = word.translate(_UMLAUTS)
-        word = " ".join(word.split())
+        word = _RANGE.sub("-", " ".join(word.split())).replace(" & ", " and ")
+        if dotted := _DOTTED.fullmatch(word):
+            word = dotted[1] + dotted[2]
         word = word.removesuffix(".") if any(map(str.isalpha, word)) else word
         number = _WHOLE.fullmatch(word)
         other = met.setdefault(number[1] if number else word, code)
         if other != code:
             return _first_rows(factor, other, code)
     return _first_rows(factor, *_abbreviated(values))
+
+
+def _decoded_again(value: str) -> str:
+    """The text whose bytes in UTF-8 were read as Windows-1252; the value itself if it is none."""
+    try:
+        return value.encode("cp1252").decode("utf-8")
+    except UnicodeError:
+        return value
 
 
 def _first_rows(factor: Factor, *codes: int) -> tuple[int, ...]:

@@ -30,6 +30,8 @@ _NOISE = 3
 
 #: Rows times sets of columns without a value, up to which the rows of each set are compared.
 _MOST_COMPARED = 100_000_000
+#: Smallest counts that offices publish: a total exceeds its parts by less for each that is not.
+_THRESHOLDS = range(2, 31)
 #: Such sets, without a total in all of which no more are looked at.
 _FIRST_MARGINS = 4
 
@@ -170,6 +172,7 @@ def _rows_of_empties(
         return none, [], 0.0, []
     single = {name for name, each in categories.items() if np.ptp(each.codes[detail]) == 0}
     odds, rows, met, larger = 0.0, none, np.zeros(len(empty), np.bool_), 0
+    least = int(counts[counts > 0].min())
     for place, margin in enumerate(margins):
         if place >= _FIRST_MARGINS and odds == larger == 0:
             break
@@ -179,9 +182,12 @@ def _rows_of_empties(
         sums, parts = _margin(kept, counts, detail, detail | here)
         if (gained := _odds_of_margin(sums, parts)) > 0.0:
             odds, rows, met = odds + gained, rows | here, met | margin
-        # Of a total whose parts are all left out as small there is none to compare it with.
-        is_larger = sums.sum() >= parts.sum() and (sums >= parts)[sums > 0].all()
-        larger += int(is_larger and 2 * sums[parts > 0].sum() >= sums.sum())
+        if least in _THRESHOLDS and ((sums >= parts) | (sums == 0)).all():
+            # A value of which no cell is shown is one more: in the place of -1, for none.
+            within = (np.unique(categories[name].codes[counts > 0]) for name in away - single)
+            cells = math.prod(codes.size for codes in within)
+            _, shown = _margin(kept, detail.astype(np.int64), detail, detail | here)
+            larger += int((sums <= parts + (least - 1) * (cells - shown)).all())
     names = [name for name, is_in in zip(empty, met, strict=True) if is_in]
     return rows, names, odds, list(empty) if larger == len(margins) else []
 

@@ -19,6 +19,7 @@ import numpy.typing as npt
 from scipy.special import gammaln
 
 from mialeak._arrays import FloatArray, as_count, invalid, unsupported
+from mialeak._checks.spellings import cautions_of_spellings
 from mialeak._checks.tables import cautions_of_unknown
 from mialeak._columns import each_factor, near
 from mialeak._labels import names_of
@@ -360,7 +361,8 @@ def persons_report(
         _values=factor,
     )
     cautions = _cautions_of_clusters(person, person_rows, sizes.person_cells)
-    return report, [*cautions, *cautions_of_unknown(person, factor, rows)]
+    cautions += cautions_of_unknown(person, factor, rows) + cautions_of_spellings({person: factor})
+    return report, cautions
 
 
 def _cautions_of_clusters(person: Any, rows: IntArray, cells: IntArray) -> list[str]:
