@@ -153,8 +153,6 @@ def test_confidences_in_per_cent_are_not_compared_with_fractions(first, second):
         (("confidence", "true_prob"), 1),
         (("zeta", "gamma"), 1),
         (("positive", "negative"), 0),
-        (("neighbour", "original"), 0),
-        (("P", "Q"), 0),
         (("trained", "untrained"), 0),
         (("full", "loo"), 0),
     ],

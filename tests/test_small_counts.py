@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from mialeak import Release, mean_leakage
 from mialeak._checks.small_counts import cautions_of_small_counts
 from mialeak._columns import Factor
 from mialeak.datasets import load_adult
@@ -111,3 +112,26 @@ def test_whole_tables_in_which_no_count_is_small_are_taken():
         row = np.arange(counts.size)
         columns = {"row": Factor(row, range(counts.size)), "all": Factor(0 * row, range(1))}
         assert not cautions_of_small_counts(columns, counts)
+
+
+def test_people_of_small_cells_are_missed_in_tables_and_releases(synthetic):
+    columns = [*synthetic][:-1]
+    for least, says in ((1, ""), (2, "No count is 1, and"), (5, "No count is between 1 and 4")):
+        cells = synthetic[synthetic.n >= least]
+        people = cells.loc[cells.index.repeat(cells.n), columns]
+        release = Release(people)
+        release.add_table(columns)
+        for cautions in (table_leakage(people).cautions, release.leakage().cautions):
+            assert any(says in each for each in cautions) if says else cautions == ()
+
+
+@pytest.mark.parametrize("rows", [65_534, 65_535])
+def test_as_many_rows_as_a_sheet_of_excel_holds_may_be_cut_off(rows):
+    people = {"sex": ["f", "m", "m"] * rows, "ward": [3, 1, 2, 5] * rows}
+    people = {name: values[:rows] for name, values in people.items()}
+    release = Release(people)
+    release.add_table(["sex"])
+    reports = table_leakage(people), release.leakage(), mean_leakage(people, ["ward"])
+    for report in reports:
+        cut = [each for each in report.cautions if "further rows may be cut off" in each]
+        assert len(cut) == (rows == 65_535)

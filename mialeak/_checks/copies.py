@@ -1,10 +1,10 @@
-"""Signs that persons have several rows: too few rows that no other row equals.
+"""Signs that persons have several rows, or that those of small cells were left out.
 
-Rows of different persons are drawn from some law.  A law that has the frequencies of the columns,
-and of as many pairs of columns as a tree connects, is simulated: real rows may have more equal
-ones, but not hardly any alone where it has many.  And each column is bound to the others, as where
-rows are copies: columns of groups, as of the classes of a school, are not bound to those of
-persons.
+Persons that have several rows show by too few rows that no other row equals.  Rows of different
+persons are drawn from some law: a law that has the frequencies of the columns, and of as many pairs
+of columns as a tree connects, is simulated.  Real rows may have more equal ones, but not hardly any
+alone where it has many.  And each column is bound to the others, as where rows are copies: columns
+of groups, as of the classes of a school, are not bound to those of persons.
 """
 
 from __future__ import annotations
@@ -21,11 +21,13 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray
 from mialeak._cells import all_differ, codes_of, count_cells
 from mialeak._checks.names import is_household_name, is_person_name
+from mialeak._checks.small_counts import cautions_of_small_counts
 from mialeak._checks.structure import MOST_COLUMNS
 from mialeak._columns import Factor
 
-__all__ = ["cautions_of_copies", "copies_later"]
+__all__ = ["cautions_later", "cautions_of_copies", "cautions_of_small_cells"]
 
+IntArray = npt.NDArray[np.int64]
 Codes = tuple[npt.NDArray[Any], int]
 
 #: Fewest rows, and the first rows that are looked at: in all columns, and in all but one.
@@ -35,14 +37,28 @@ _FEWEST_ROWS, _FIRST, _FIRST_WITHOUT = 200, 2**15, 10_000
 _OFTEN_ALONE, _RARELY, _FEWEST_ALONE, _MORE_CELLS = 0.3, 0.4, 50, 1.25
 #: Least share of rows that shuffling a column changes, and how many more cells it makes.
 _CHANGED, _MORE_SHUFFLED = 0.1, 1.05
+#: Cells near the smallest from which one suspects that smaller ones were left out: a trial has a
+#: pair of arms of few persons.
+_FEWEST_NEAR = 8
 
 
-def copies_later(every: Mapping[Any, Factor]) -> list[Callable[[], list[str]]]:
-    """What simulates, when cautions are asked for: :func:`cautions_of_copies` of the first rows."""
-    if not every:
-        return []
+def cautions_later(
+    every: Mapping[Any, Factor], values: Mapping[Any, Factor], counts: IntArray
+) -> list[Callable[[], list[str]]]:
+    """What fits laws and simulates, when cautions are asked for.
+
+    :func:`cautions_of_copies` of the first rows of `every` column, and
+    :func:`cautions_of_small_cells` of the `values` and `counts` of the cells.
+    """
+    later: list[Callable[[], list[str]]] = [partial(cautions_of_small_cells, values, counts)]
     first = {name: Factor(each.codes[:_FIRST].copy(), each.levels) for name, each in every.items()}
-    return [partial(cautions_of_copies, first)]
+    return [*later, partial(cautions_of_copies, first)] if every else later
+
+
+def cautions_of_small_cells(values: Mapping[Any, Factor], counts: IntArray) -> list[str]:
+    """A sentence if the persons of small cells seem to be left out of the rows."""
+    near = np.count_nonzero(counts < 2 * counts.min())
+    return cautions_of_small_counts(values, counts) if near >= _FEWEST_NEAR else []
 
 
 def cautions_of_copies(every: Mapping[Any, Factor]) -> list[str]:

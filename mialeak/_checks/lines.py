@@ -17,6 +17,7 @@ from mialeak._fields import MARKERS, is_number
 __all__ = [
     "cautions_of_blank_rows",
     "cautions_of_code_lists",
+    "cautions_of_limit",
     "cautions_of_lines",
     "cautions_of_names",
     "cautions_of_statistics",
@@ -32,6 +33,18 @@ _REPEATED_NAMES = 0.25
 _MOST_CODES = 400
 #: What begins a line of remarks in the languages of statistical offices.
 _SOURCE = re.compile(r"(sources?|notes?|kilde|källa|quelle|fuente|fonte|bron|anmerkung)\s*:")
+#: Lines of a sheet in the old and the new files of Excel.
+_LINES_OF_SHEETS = 2**16, 2**20
+
+
+def cautions_of_limit(rows: int) -> list[str]:
+    """A caution for as many rows as a sheet has below the names of its columns."""
+    if rows + 1 not in _LINES_OF_SHEETS:
+        return []
+    return [
+        f"There are {rows:,} rows, as many as a sheet of Excel holds below the names of its "
+        "columns: further rows may be cut off. If so, pass the whole file."
+    ]
 
 
 #: Names of rows that describe a column: those of its location, and others, in small letters.

@@ -26,7 +26,7 @@ from mialeak._checks.alleles import (
     code_cautions,
 )
 from mialeak._checks.groups import row_cautions
-from mialeak._checks.lines import cautions_of_names
+from mialeak._checks.lines import cautions_of_limit, cautions_of_names
 from mialeak._checks.markers import marker_cautions, rows_of_column
 from mialeak._checks.names import VARIANT, columns_that, words_of
 from mialeak._checks.relatives import relatives_cautions
@@ -139,7 +139,11 @@ def cautions_of(
     `numbers` are the levels of each column of numbers, and None for a category; `chosen` is
     whether the columns were named one by one.
     """
-    cautions = cautions_of_names(factors) + marker_cautions(dict(factors))
+    cautions = [
+        *cautions_of_limit(max((len(each.codes) for each in factors.values()), default=0)),
+        *cautions_of_names(factors),
+        *marker_cautions(dict(factors)),
+    ]
     texts = {name: _texts(factors[name]) for name, each in numbers.items() if each is None}
     letters = [name for name, words in texts.items() if _are_genotypes(name, words)]
     coded = [name for name in letters if set(texts[name]) <= _COUNTS_AS_TEXT]

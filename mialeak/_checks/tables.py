@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from mialeak._arrays import listed
 from mialeak._cells import all_differ
-from mialeak._checks.lines import cautions_of_lines
+from mialeak._checks.lines import cautions_of_limit, cautions_of_lines
 from mialeak._checks.markers import cautions_of_gaps, lone_markers, marker_cautions
 from mialeak._checks.names import (
     NAMES_OF_ALLELES,
@@ -89,6 +89,10 @@ def cautions_of(
     """
     cautions = marker_cautions(before, weights) + cautions_of_gaps(before)
     cautions += cautions_of_spellings(factors)
+    rows = len(next(iter(factors.values())).codes)
+    cautions += cautions_of_limit(rows) or cautions_of_limit(
+        0 if weights is None else weights.sum()
+    )
     cautions += cautions_of_lines(factors, of_persons=weights is None)
     cautions += _of_measurements(factors, weights) + _of_sites(factors)
     if weights is not None:

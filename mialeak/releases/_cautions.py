@@ -11,7 +11,13 @@ import numpy.typing as npt
 
 from mialeak._arrays import listed
 from mialeak._cells import codes_of, count_cells
-from mialeak._checks.lines import cautions_of_blank_rows, cautions_of_lines, number_of_blank_rows
+from mialeak._checks.copies import cautions_of_small_cells
+from mialeak._checks.lines import (
+    cautions_of_blank_rows,
+    cautions_of_limit,
+    cautions_of_lines,
+    number_of_blank_rows,
+)
 from mialeak._checks.markers import marker_cautions
 from mialeak._checks.names import (
     is_count_name,
@@ -65,6 +71,7 @@ def cautions_of_release(
     cautions += cautions_of_spellings(factors)
     limited = _names(people, [tuple(each.where.masks) for each in outputs])
     cautions += cautions_of_thousands({name: factors[name] for name in limited})
+    cautions += cautions_of_limit(people.rows)
     cautions += cautions_of_lines(factors) if factors else []
     for name in counted:
         if is_weight(name):
@@ -87,7 +94,22 @@ def cautions_of_release(
         f"{UNEQUAL}If they were drawn by strata, pass the people of one stratum at a time.",
         list(factors),
     )
-    return cautions + _of_rows(people, used, factors)
+    return cautions + (_of_rows(people, used, factors) or _of_small_cells(people, outputs))
+
+
+def _of_small_cells(people: People, outputs: Sequence[Output]) -> list[str]:
+    """A sentence if the people of the small cells of a table seem to be left out of the file."""
+    for output in outputs:
+        if output.columns:
+            counts = np.bincount(output.of_row[: people.rows] + 1, minlength=output.n_cells + 1)[1:]
+            shown = counts > 0
+            cells = {
+                name: Factor(codes, people.column(name).values)
+                for name, codes in zip(output.columns, output.labels[shown].T, strict=True)
+            }
+            if cautions := cautions_of_small_cells(cells, counts[shown]):
+                return [f"Of {output.name}: {cautions[0]}"]
+    return []
 
 
 def _of_ends(people: People, outputs: Sequence[Output]) -> list[str]:

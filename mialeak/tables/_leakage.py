@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from mialeak._arrays import as_choice, as_count
 from mialeak._cells import Cells, codes_of, count_cells
-from mialeak._checks.copies import copies_later
+from mialeak._checks.copies import cautions_later
 from mialeak._checks.crosstabs import cautions_of_index
 from mialeak._checks.lines import cautions_of_blank_rows, cautions_of_code_lists
 from mialeak._checks.rows import cautions_of_omitted_counts, cautions_of_rows
@@ -484,12 +484,11 @@ def _cautions(counted: _Counted, person: Any, counts: Any) -> list[str | LaterCa
         cells = counted.cells if in_memory and is_whole and counted.kept.all() else None
         of_rows = cautions_of_omitted_counts(everything, counted.unrecoded, cells=cells)
         of_rows = of_rows or cautions_of_rows(factors, counted.cells, values, everything)
-        of_rows += stacked
-        if not of_rows and in_memory:
-            of_rows = cautions_of_melted(everything, None, factors)
-        elif not of_rows:
-            of_rows = cautions_of_melted(values, sizes, factors)
-        return [*cautions, *of_rows, *copies_later({} if of_rows or not in_memory else everything)]
+        if not (of_rows := of_rows + stacked):
+            asked, of_cells = (everything, None) if in_memory else (values, sizes)
+            of_rows = cautions_of_melted(asked, of_cells, factors)
+        later = cautions_later(everything if in_memory else {}, values, sizes)
+        return [*cautions, *of_rows, *([] if of_rows else later)]
     every = all_columns(table, counted.unrecoded, counts)
     return [
         *cautions,
