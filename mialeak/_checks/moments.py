@@ -85,7 +85,9 @@ def require_genotype_moments(target: Any, mean: FloatArray, cov: Any, n: int | N
 
     if is_variance(_diploid(mean)) and np.min(target, initial=0.0) < 0.0:
         rows = as_floats(target, "target").reshape(-1, mean.size)
-        _refuse_centred(rows[int(np.argmin(rows.min(axis=1)))], variances, mean)
+        row = rows[int(np.argmin(rows.min(axis=1)))]
+        if (row < 0.0).sum() > _CENTRED * row.size:
+            _refuse_centred(row, variances, mean)
     if mean.size > 1 and within(mean, _TINY_MEAN, 2.0 - _TINY_MEAN):
         _refuse_deviations(target, mean, variances)
     if is_variance(half * (1.0 - half)):
