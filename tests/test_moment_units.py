@@ -151,3 +151,38 @@ def test_people_of_one_population_have_more_of_the_rarer_alleles_than_the_mean()
     for first in range(0, 2500, 50):
         for given in (mean * (1.0 - mean / 2.0), cov):
             assert said(rarer[first : first + 50], mean, given, 1000) == ""
+
+
+#: Means, standard deviations and correlations of age, BMI, pressure, cholesterol and creatinine.
+CLINICAL = np.array([55.0, 27.0, 130.0, 5.2, 1.4]), np.array([10.0, 4.0, 15.0, 1.0, 0.4])
+CORRELATED = 0.3 + 0.7 * np.eye(5)
+
+
+@pytest.mark.parametrize(
+    ("target", "cov", "says"),
+    [
+        ([2.0, -1.0, 1.5, 1.0, -2.0], "correlations", "if cov holds correlations"),
+        ([2.0, -1.0, 1.5, 1.0, -2.0], "precision", "not their inverse"),
+        ([2.0, -1.0, 1.5, 234.8, -2.0], "right", "235 standard deviations from mean, which is 5.2"),
+    ],
+    ids=["correlations", "a precision matrix", "mg/dL beside mmol/L"],
+)
+def test_few_clinical_columns_in_another_unit_are_warned_of(target, cov, says):
+    mean, std = CLINICAL
+    right = CORRELATED * np.outer(std, std)
+    wrong = {"precision": np.linalg.inv(right), "right": right}.get(str(cov), CORRELATED)
+    row = mean + np.array(target) * std
+    with pytest.warns(UserWarning, match="no usual value is as far") as met:
+        mean_tradeoff(row, mean, wrong, 200)
+    assert says in str(met[0].message)
+    usual = np.random.default_rng(33).multivariate_normal(mean, right, 200)
+    assert [said(each, mean, right) for each in usual] == [""] * 200
+
+
+def test_few_standardised_genotypes_are_refused_beside_their_moments():
+    p = np.array([0.1, 0.25, 0.4, 0.45])
+    mean, var = 2 * p, 2 * p * (1 - p)
+    for target in ([0.0, 1.0, 2.0, 0.0], [0.3, 1.0, 1.9, 0.0]):
+        assert said(np.array(target), mean, var) == ""
+        for centred in (np.array(target) - mean, (np.array(target) - mean) / np.sqrt(var)):
+            assert "target must be a genotype, 0, 1 or 2" in said(centred, mean, var)

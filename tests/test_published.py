@@ -479,3 +479,17 @@ def test_linked_sites_without_a_panel_are_cautioned(tmp_path):
         cautions = mean_leakage(table, published=of).cautions
         assert len(cautions) == bool(says)
         assert all(caution.startswith(says) for caution in cautions)
+
+
+@pytest.mark.parametrize("kind", ["other sites", "another population", "the same"])
+def test_targets_are_compared_with_frequencies_without_a_panel(tmp_path, kind):
+    rng = np.random.default_rng(9)
+    p = rng.uniform(0.1, 0.5, 60)
+    cohort, targets = rng.binomial(2, p, (2, 100, 60))
+    if kind == "another population":
+        targets = rng.binomial(2, np.clip(p + rng.choice([-0.15, 0.15], 60), 0.01, 0.9), (100, 60))
+    copies = np.roll(cohort.sum(axis=0), 7 if kind == "other sites" else 0)
+    published = write_afreq(tmp_path / "r.afreq", copies, np.full(60, 200))
+    report = mean_leakage(write_raw(tmp_path / "t.raw", targets), published=published)
+    said = [each for each in report.cautions if "another population than the release" in each]
+    assert len(said) == (kind != "the same") == len(report.cautions)

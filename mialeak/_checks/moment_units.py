@@ -10,7 +10,7 @@ import numpy as np
 from mialeak._arrays import FloatArray, as_floats, every, invalid, within
 from mialeak._warnings import warn
 
-__all__ = ["LEAST_COLUMNS", "require_likely_units"]
+__all__ = ["LEAST_COLUMNS", "require_likely_units", "warn_of_far_targets"]
 
 #: So many columns are enough to see by one target that variances are in another unit.
 _COLUMNS = 10
@@ -23,6 +23,9 @@ _MEDIAN = 0.455
 #: Fewest columns in which units are compared; and the median squared distance of
 #: targets in the variances from which on moments are in doubt.
 LEAST_COLUMNS, _FAR = 4, 25.0
+#: Squared distances of a mean from 0, and of a target from it, in the variance of a column.
+#: Correlations of a column with itself are as near to 1.
+_NARROW, _FARTHEST, _UNIT = 9.0, 1600.0, 1e-9
 #: Distances are those of a wrong unit if they are so many times too large at least, if they fit the
 #: other unit within this factor and differ by it, as no designed ones do; or if their
 #: likelihood there is e^3 times that of any multiple, or e^7 times where it is refused.
@@ -43,6 +46,49 @@ _REMEDY = (
     "Take mean and cov of the same counts as target; for frequencies p of the genotypes 0, 1 and 2 "
     "pass mean=2 * p, cov=2 * p * (1 - p)"
 )
+
+
+def warn_of_far_targets(target: Any, mean: FloatArray, cov: Any) -> None:
+    """Warn of a target in another unit than mean or cov, by one of few columns.
+
+    Where the mean is three standard deviations from 0, even a long tail (a log-normal law) reaches
+    forty with a probability of 3e-17; beside a matrix of correlations, five are as far.  Bits and
+    genotypes reach any distance, and so do columns around 0.
+    """
+    given, values = np.asarray(cov), np.asarray(target)
+    if given.shape == values.shape == mean.shape and given.dtype.kind + values.dtype.kind == "ff":
+        every_part = zip(values.tolist(), mean.tolist(), given.tolist(), strict=True)
+        if all((x - m) * (x - m) <= _FAR * v for x, m, v in every_part):  # NumPy takes longer
+            return
+    if given.dtype.kind not in "fiu" or given.ndim > 2 or values.dtype.kind not in "fiu":
+        return
+    v = given.diagonal() if given.ndim == 2 else given
+    if values.shape[-1:] != mean.shape or (v.shape and v.shape != mean.shape):
+        return
+    with np.errstate(over="ignore"):
+        squares = np.square(values - mean)
+    are_correlations = given.ndim == 2 and bool((np.abs(v - 1.0) <= _UNIT).all()) and mean.size > 1
+    excess = squares - (_FAR if are_correlations else _FARTHEST) * v
+    excess = np.where((mean * mean > _NARROW * v) & (v > 0.0), excess, 0.0)
+    if excess.max(initial=0.0) <= 0.0:
+        return
+    if within(mean, 0.0, 2.0) and within(values, 0.0, 2.0) and every(np.rint(values) == values):
+        return
+    place = np.unravel_index(int(np.argmax(excess)), excess.shape)
+    column = int(place[-1])
+    variance = float(np.broadcast_to(v, mean.shape)[column])
+    away = math.sqrt(float(squares[place]) / variance)
+    cure = "Pass target, mean and cov in one unit, and covariances, not their inverse"
+    if are_correlations:
+        cure = (
+            "All variances are 1: if cov holds correlations, multiply it by the standard "
+            "deviations of its row and of its column"
+        )
+    warn(
+        f"target is {float(values[place]):g} in column {column}, {away:.3g} standard deviations "
+        f"from mean, which is {mean[column]:g} there with the variance {variance:g} by cov: no "
+        f"usual value is as far. {cure}. If the value is right, so is the leakage.",
+    )
 
 
 def require_likely_units(target: Any, mean: FloatArray, cov: Any, n: int) -> None:

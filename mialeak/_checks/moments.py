@@ -9,7 +9,11 @@ import numpy as np
 from mialeak._arrays import FloatArray, as_floats, every, invalid, within
 from mialeak._checks.frequencies import require_likely_counts, warn_of_chromosomes
 from mialeak._checks.genotypes import MISSING
-from mialeak._checks.moment_units import LEAST_COLUMNS, require_likely_units
+from mialeak._checks.moment_units import (
+    LEAST_COLUMNS,
+    require_likely_units,
+    warn_of_far_targets,
+)
 from mialeak._kernels import checks
 
 __all__ = ["require_genotype_moments"]
@@ -63,6 +67,8 @@ def require_genotype_moments(target: Any, mean: FloatArray, cov: Any, n: int | N
     if (n is None or mean.size < _COLUMNS) and checks.are_of_counts(target, mean, cov):
         return
     require_no_correlations(mean, cov)
+    if mean.size < _COLUMNS:
+        warn_of_far_targets(target, mean, cov)
     _require_likely_moments(target, mean, cov, n)
     if n is not None and mean.size >= LEAST_COLUMNS:
         require_likely_units(target, mean, cov, n)
@@ -77,6 +83,11 @@ def require_genotype_moments(target: Any, mean: FloatArray, cov: Any, n: int | N
         first = abs(variances[0] - of[0]) <= _SAME * abs(of[0])  # refutes most at once
         return bool(first and every(np.abs(variances - of) <= _SAME * np.abs(of)))
 
+    if is_variance(_diploid(mean)) and np.min(target, initial=0.0) < 0.0:
+        rows = as_floats(target, "target").reshape(-1, mean.size)
+        row = rows[int(np.argmin(rows.min(axis=1)))]
+        if (row < 0.0).sum() > _CENTRED * row.size:
+            _refuse_centred(row, variances, mean)
     if mean.size > 1 and within(mean, _TINY_MEAN, 2.0 - _TINY_MEAN):
         _refuse_deviations(target, mean, variances)
     if is_variance(half * (1.0 - half)):

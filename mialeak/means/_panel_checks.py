@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, invalid, listed
+from mialeak._arrays import FloatArray, Numbers, invalid, listed
 from mialeak._checks.frequencies import surplus_of_rarer_alleles, swapped_alleles
 from mialeak._checks.matrices import are_genotypes
-from mialeak._checks.relatives import are_too_near
+from mialeak._checks.relatives import are_too_near, excess_correlation
 from mialeak.means._release import Release
 
 if TYPE_CHECKING:
@@ -18,11 +18,15 @@ if TYPE_CHECKING:
 
 __all__ = [
     "BASES",
+    "CORRELATED",
+    "INFLATED",
     "close_sites",
     "other_population_cautions",
     "other_spread_cautions",
+    "other_targets_cautions",
     "possible_copies",
     "rarer_allele_cautions",
+    "repeated_sites_cautions",
     "require_same_alleles",
     "require_whole_alleles",
     "shared_people_cautions",
@@ -154,6 +158,52 @@ def other_population_cautions(
         f"The panel seems to be of another population than the table{unit}: squared distances of "
         f"their means are {ratio:.3g} times what chance gives{most}, so that people like those of "
         "the table seem to be in the release, in or not. Take a panel of the same population."
+    ]
+
+
+#: Mean squared distance of targets from the frequencies of a release, in the variance, from which
+#: on these are not theirs (of chi-square over 20, 1e-6 is 3.3); sites for that, and the variance of
+#: the copies of all targets at each: that of rarer alleles has a long tail.
+_OTHERS, _SITES, _COPIES = 3.5, 20, 5.0
+#: The average likelihood ratio of people who are not in the release is 1 for independent sites, and
+#: e^(v i / 2) for sites whose sums vary more by the share i, v the variance of its logarithm.  From
+#: this one on no false-positive rate is stated, if the correlations are beyond so many deviations.
+INFLATED, CORRELATED = 2.0, 6.0
+
+
+def repeated_sites_cautions(genotypes: Numbers) -> list[str]:
+    """A caution where sites state the same, and the leakage is a sum over all."""
+    inflation, deviations = excess_correlation(genotypes)
+    if deviations < CORRELATED or inflation < INFLATED:
+        return []
+    return [
+        f"The sites are not independent: the genotypes of {len(genotypes):,} people are "
+        "correlated between sites, by linkage or since they are of several populations. The "
+        "leakage takes sites as independent and is too high. Take sites that are not linked, "
+        "or the people of the cohort as the table."
+    ]
+
+
+def other_targets_cautions(
+    frequency: FloatArray, variance: FloatArray, error: FloatArray, targets: Release
+) -> list[str]:
+    """A caution where mean counts of targets are further from a release than chance gives.
+
+    `variance` is that of a genotype, and `error` that of the mean counts of the release.
+    """
+    common = targets.rows * variance >= _COPIES
+    if np.count_nonzero(common) < _SITES:
+        return []
+    squares = (2.0 * frequency - targets.means)[common] ** 2
+    ratio = float(np.mean(squares / (error + variance / targets.rows)[common]))
+    if ratio < _OTHERS:
+        return []
+    return [
+        "The targets seem to be of another population than the release, or the frequencies to be "
+        f"those of other sites: squared distances of the targets' mean counts from them are "
+        f"{ratio:.3g} times what chance gives. The leakage takes the targets for people of the "
+        "population that the frequencies describe. Take such targets, or pass a panel of their "
+        "population."
     ]
 
 

@@ -18,9 +18,13 @@ from mialeak._report.text import number, percent, printable, significant
 from mialeak.means._panel import ReferencePanel, is_panel, reference_panel
 from mialeak.means._panel_checks import (
     BASES,
+    CORRELATED,
+    INFLATED,
     close_sites,
+    other_targets_cautions,
     possible_copies,
     rarer_allele_cautions,
+    repeated_sites_cautions,
     require_same_alleles,
     require_whole_alleles,
     shared_people_cautions,
@@ -37,10 +41,6 @@ _MONOMORPHIC = "Monomorphic sites"
 _NAMED = 12
 #: Numbers of copies that are looked at where several are possible.
 _POINTS = 101
-#: The average likelihood ratio of people who are not in the release is 1 for independent sites, and
-#: e^(v i / 2) for sites whose sums vary more by the share i, v the variance of its logarithm.  From
-#: this one on no false-positive rate is stated, if the correlations are beyond so many deviations.
-_INFLATED, _CORRELATED = 2.0, 6.0
 #: With fewer people of known genotypes linkage is taken from the places of the sites: the share of
 #: close ones.
 _PEOPLE, _LINKED = 100, 0.1
@@ -84,7 +84,11 @@ class PublishedFrequencies(ReferencePanel):
         """A caution where frequencies are of other alleles, linked sites or other people."""
         others = rarer_allele_cautions(self.frequency, table)
         if others or not self.is_known:
-            return others or self._repeated(table)
+            return (
+                others
+                or repeated_sites_cautions(table.numbers)
+                or other_targets_cautions(self.frequency, self.variance, self._error, table)
+            )
         return self._copies(table) + (self._linked(table) or self._far(table))
 
     def _known_genotypes(self, table: Release) -> Any:
@@ -92,26 +96,14 @@ class PublishedFrequencies(ReferencePanel):
         panel = [] if self.release is None else [self.release.numbers]
         return max([table.numbers, *panel], key=len)
 
-    def _repeated(self, table: Release) -> list[str]:
-        """A caution where sites state the same, and the leakage is a sum over all."""
-        inflation, deviations = excess_correlation(table.numbers)
-        if deviations < _CORRELATED or inflation < _INFLATED:
-            return []
-        return [
-            f"The sites are not independent: the genotypes of {len(table.numbers):,} people are "
-            "correlated between sites, by linkage or since they are of several populations. The "
-            "leakage takes sites as independent and is too high. Take sites that are not linked, "
-            "or the people of the cohort as the table."
-        ]
-
     def _linked(self, table: Release) -> list[str]:
         """A caution where sites are correlated, so that evidence is counted several times."""
         people = self.haplotypes / 2.0
         variance = float(np.sum(1.0 / (people * (1.0 + people / self.rows))))
         genotypes = self._known_genotypes(table)
         inflation, deviations = excess_correlation(genotypes)
-        least = 2.0 * np.log(_INFLATED) / variance
-        if deviations >= _CORRELATED and inflation >= least:
+        least = 2.0 * np.log(INFLATED) / variance
+        if deviations >= CORRELATED and inflation >= least:
             why = (
                 f"the genotypes of {len(genotypes):,} people are correlated between sites, by "
                 "linkage or since they are of several populations"
@@ -130,8 +122,7 @@ class PublishedFrequencies(ReferencePanel):
         """A caution where the release is further from the panel than chance, or the panel."""
         if self.mean.size < _SITES:
             return []
-        error = self.variance * (2.0 / self.haplotypes + 1.0 / self.rows)
-        error += (4.0 / 3.0) * (self._rounded(self.digits, self.haplotypes) ** 2)
+        error = self._error + self.variance / self.rows
         error += (4.0 / 3.0) * (self._rounded(self.rounding, 2.0 * self.rows) ** 2)
         distances = (2.0 * self.frequency - self.mean) ** 2 / error
         ratio = float(np.mean(distances))
@@ -149,6 +140,12 @@ class PublishedFrequencies(ReferencePanel):
             "population of the release seem to be in it, in or not. Take a panel of the same "
             "population."
         ]
+
+    @property
+    def _error(self) -> FloatArray:
+        """Variance of the mean counts of the release, by its people and by rounding."""
+        rounded = self._rounded(self.digits, self.haplotypes)
+        return self.variance * (2.0 / self.haplotypes) + (4.0 / 3.0) * rounded**2
 
     @staticmethod
     def _rounded(digits: FloatArray, alleles: FloatArray) -> FloatArray:
