@@ -151,3 +151,37 @@ def test_people_of_one_population_have_more_of_the_rarer_alleles_than_the_mean()
     for first in range(0, 2500, 50):
         for given in (mean * (1.0 - mean / 2.0), cov):
             assert said(rarer[first : first + 50], mean, given, 1000) == ""
+
+
+#: Age, body mass index, blood pressure, cholesterol and creatinine, with correlations of 0.3.
+CLINICAL = np.array([55.0, 27.0, 130.0, 5.2, 1.4])
+DEVIATION = np.array([10.0, 4.0, 15.0, 1.0, 0.4])
+CORRELATIONS = 0.3 + 0.7 * np.eye(5)
+COVARIANCES = CORRELATIONS * np.outer(DEVIATION, DEVIATION)
+
+
+def test_correlations_and_inverses_of_few_measures_are_warned_of():
+    target = CLINICAL + DEVIATION * [2.0, -1.0, 1.5, 1.0, -2.0]
+    drawn = np.random.default_rng(1).multivariate_normal(CLINICAL, COVARIANCES, 30)
+    for given in (target, drawn):
+        assert said(given, CLINICAL, COVARIANCES) == said(given, CLINICAL, DEVIATION**2) == ""
+        assert "as in a matrix of correlations" in said(given, CLINICAL, CORRELATIONS)
+        for inverse in (np.linalg.inv(COVARIANCES), DEVIATION**-2.0):
+            assert "the inverse of covariances" in said(given, CLINICAL, inverse)
+    first = np.s_[:2]
+    assert "correlations" in said(target[first], CLINICAL[first], CORRELATIONS[first, first])
+
+
+def test_few_measures_of_any_law_have_no_warning():
+    rng = np.random.default_rng(4)
+    for k in range(400):
+        columns = int(rng.integers(2, 13))
+        mean = np.exp(rng.normal(2.0, 2.0, columns))
+        std = mean * np.exp(rng.normal(-1.5, 0.7, columns))
+        rows = rng.normal(size=(columns, columns + 3))
+        cov = np.cov(rows)
+        cov *= np.outer(std, std) / np.sqrt(np.outer(np.diagonal(cov), np.diagonal(cov)))
+        z = (rng.normal(size=columns), rng.standard_t(3, columns), rng.normal(size=columns) + 8.0,
+             np.exp(1.3 * rng.normal(size=columns)))[k % 4]  # fmt: skip
+        for given in (cov, std**2):
+            assert said(mean + std * z, mean, given, int(rng.integers(20, 2000))) == ""

@@ -10,7 +10,7 @@ import numpy as np
 from mialeak._arrays import FloatArray, as_floats, every, invalid, within
 from mialeak._warnings import warn
 
-__all__ = ["LEAST_COLUMNS", "require_likely_units"]
+__all__ = ["LEAST_COLUMNS", "require_likely_units", "warn_of_correlations"]
 
 #: So many columns are enough to see by one target that variances are in another unit.
 _COLUMNS = 10
@@ -26,7 +26,7 @@ LEAST_COLUMNS, _FAR = 4, 25.0
 #: Distances are those of a wrong unit if they are so many times too large at least, if they fit the
 #: other unit within this factor and differ by it, as no designed ones do; or if their
 #: likelihood there is e^3 times that of any multiple, or e^7 times where it is refused.
-_FAR_TIMES, _FIT, _LIKELY = 4.0, 6.0, (3.0, 7.0)
+_FAR_TIMES, _FIT, _WIDE_FIT, _LIKELY = 4.0, 6.0, 12.0, (3.0, 7.0)
 #: Rows with means near 0, by this squared distance, may differ in scale, as gradients do.
 _CENTRED = 25.0
 #: Logarithm by which a variance of rows and the one passed differ, at least; standard errors by
@@ -67,7 +67,7 @@ def require_likely_units(target: Any, mean: FloatArray, cov: Any, n: int) -> Non
     median = float(np.median(distances))
     if median > _FAR and mean.max() > 2.0 and v.max() <= 1.0 + _ROUNDED:
         _refuse_mean_of_genotypes(values, mean)
-    if mean.size < _COLUMNS or not median > _FAR_TIMES * _MEDIAN:
+    if not median > (_FAR if mean.size < _COLUMNS else _FAR_TIMES * _MEDIAN):
         return
     if median > _FAR:
         _refuse_scaled_mean(rows, mean, v, n)
@@ -78,12 +78,38 @@ def require_likely_units(target: Any, mean: FloatArray, cov: Any, n: int) -> Non
     if unit is None:
         return
     rule = f"hold covariances of single rows; by the distances of target it seems to hold {unit[0]}"
-    if len(rows) >= _SURE and unit is not _SQUARED:
+    if len(rows) >= _SURE and mean.size >= _COLUMNS and unit is not _SQUARED:
         invalid("cov", rule, remedy=unit[1])
     warn(
         f"cov must {rule}: with cov, target is {math.sqrt(median):.3g} standard deviations from "
         f"mean in half of the columns. {unit[1]}.",
     )
+
+
+def warn_of_correlations(target: Any, mean: FloatArray, cov: Any) -> None:
+    """Warn of a matrix with the diagonal 1 beside targets that are many standard deviations away.
+
+    Means are those of measures in their units: they differ, and are none of standardised columns.
+    """
+    if hasattr(cov, "fit") or mean.size < 2 or np.shape(cov) != (mean.size, mean.size):
+        return
+    given = np.asarray(cov)
+    if given.dtype.kind != "f" or not every(np.abs(np.diagonal(given) - 1.0) <= _SAME):
+        return
+    if np.unique(mean).size < mean.size or not np.count_nonzero(given) > mean.size:
+        return
+    values = as_floats(target, "target")
+    if values.shape[-1:] != mean.shape or not values.size:
+        return
+    squares = (values.reshape(-1, mean.size)[:_LOOKED_AT] - mean) ** 2
+    distance = float(np.median(squares.mean(axis=1)))
+    if distance > _FAR and float(np.mean(mean**2)) > _FAR:
+        warn(
+            "cov must hold covariances of single rows; its diagonal is 1, as in a matrix of "
+            f"correlations, by which target is {math.sqrt(distance):.3g} standard deviations from "
+            "mean in a typical column. If so, multiply it by the standard deviations of its row "
+            "and of its column.",
+        )
 
 
 def _refuse_mean_of_genotypes(values: FloatArray, mean: FloatArray) -> None:
@@ -116,15 +142,19 @@ def _unit_of(squares: FloatArray, v: FloatArray, n: int, median: float) -> tuple
         return -0.5 * float(np.sum(np.log(variance) + squares / variance))
 
     other = likelihood(float(np.mean(squares / v)) * v)
-    for factor, given, remedy in (
-        (1.0, "standard deviations", "Square it"),
-        (float(n), "standard errors", "Square it and multiply it by n"),
+    is_strict = len(squares) >= _SURE or v.size < _COLUMNS
+    for square, given, remedy in (
+        (v**2, "standard deviations", "Square it"),
+        (float(n) * v**2, "standard errors", "Square it and multiply it by n"),
+        (1.0 / v, "the inverse of covariances", "Invert it"),
     ):
-        square = factor * v**2
         times = float(np.median(squares / square)) / _MEDIAN
-        likely = _LIKELY[len(squares) >= _SURE]
-        if 1.0 / _FIT < times < _FIT and likelihood(square) > other + likely:
+        likely = _LIKELY[is_strict]
+        fit = _FIT if v.size >= _COLUMNS else _WIDE_FIT
+        if 1.0 / fit < times < fit and likelihood(square) > other + likely:
             return given, remedy
+    if v.size < _COLUMNS:
+        return None
     times, distances = median / _MEDIAN / n, squares / v
     differ = distances.max() > _FIT * distances.min()
     if differ and median > _FAR and 1.0 / _FIT < times < _FIT:

@@ -9,7 +9,11 @@ import numpy as np
 from mialeak._arrays import FloatArray, as_floats, every, invalid, within
 from mialeak._checks.frequencies import require_likely_counts, warn_of_chromosomes
 from mialeak._checks.genotypes import MISSING
-from mialeak._checks.moment_units import LEAST_COLUMNS, require_likely_units
+from mialeak._checks.moment_units import (
+    LEAST_COLUMNS,
+    require_likely_units,
+    warn_of_correlations,
+)
 from mialeak._kernels import checks
 
 __all__ = ["require_genotype_moments"]
@@ -61,8 +65,11 @@ def require_genotype_moments(target: Any, mean: FloatArray, cov: Any, n: int | N
     are targets of the other allele; `n`, if given, is compared with the counts in `mean`.
     """
     if (n is None or mean.size < _COLUMNS) and checks.are_of_counts(target, mean, cov):
+        if n is not None and mean.size >= LEAST_COLUMNS and not within(target, 0.0, 2.0):
+            require_likely_units(target, mean, cov, n)
         return
     require_no_correlations(mean, cov)
+    warn_of_correlations(target, mean, cov)
     _require_likely_moments(target, mean, cov, n)
     if n is not None and mean.size >= LEAST_COLUMNS:
         require_likely_units(target, mean, cov, n)
