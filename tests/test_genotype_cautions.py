@@ -481,22 +481,3 @@ def test_differences_with_a_mean_of_their_own_are_not_taken_for_centred():
     rows = rng.normal(size=(400, 6))
     rows[:, 5] = np.repeat([-1.0, 1.0], 200)
     assert not mean_leakage(rows).cautions
-
-
-@pytest.mark.parametrize("sites", [1, 2, 5, 8])
-@pytest.mark.parametrize("code", [255, 127, 128, -127, -128, 100])
-def test_bytes_of_missing_genotypes_are_noticed_at_any_number_of_sites(sites, code):
-    rng = np.random.default_rng(sites)
-    counts = rng.binomial(2, rng.uniform(0.2, 0.5, sites), (500, sites))
-    assert mean_leakage(counts).cautions == ()
-    coded = np.where(rng.random(counts.shape) < 0.03, code, counts)
-    (caution,) = mean_leakage(coded).cautions
-    assert caution.startswith(f"'{code}' is counted as a value like 0, 1 and 2, in")
-
-
-def test_percentages_and_one_large_count_are_no_bytes_of_missing_genotypes():
-    rng = np.random.default_rng(1)
-    counts = rng.binomial(2, 0.4, 500)
-    large = np.where(np.arange(500) == 3, 120, counts)
-    for column in (rng.choice([0, 100], 500), rng.choice([0, 50, 100], 500), large):
-        assert mean_leakage({"x": column, "y": counts}).cautions == ()
