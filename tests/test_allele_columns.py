@@ -66,3 +66,14 @@ def test_percentages_and_one_large_count_are_no_bytes_of_missing_genotypes():
     large = np.where(np.arange(500) == 3, 120, counts)
     for column in (rng.choice([0, 100], 500), rng.choice([0, 50, 100], 500), large):
         assert mean_leakage({"x": column, "y": counts}).cautions == ()
+
+
+def test_probabilities_of_a_persons_genotypes_are_no_frequencies():
+    rng = np.random.default_rng(8)
+    columns = {}
+    for k in range(12):
+        each = rng.dirichlet([8.0, 1.0, 1.0] if k % 2 else [1.0, 3.0, 6.0], 200).round(3)
+        columns |= {f"rs{k}_{name}": each[:, j] for j, name in enumerate(("AA", "AG", "GG"))}
+    assert not any("frequencies" in each for each in mean_leakage(columns).cautions)
+    alone = {name: each for name, each in columns.items() if name.endswith("AA")}
+    assert any("frequencies" in each for each in mean_leakage(alone).cautions)
