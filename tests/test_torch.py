@@ -12,6 +12,7 @@ from mialeak import (
     CovarianceAttack,
     EmpiricalTradeOff,
     StreamingCovariance,
+    mean_leakage,
     mean_tradeoff,
     select_canaries,
 )
@@ -442,3 +443,15 @@ def test_a_gradient_that_was_dropped_before_the_step_is_not_recorded():
     np.testing.assert_allclose(recorder.batch_gradients_[0], moved, atol=1e-6)
     assert not moved[:8].any()
     assert moved[8:].all()
+
+
+def test_a_tensor_is_a_table_of_means_as_an_array_is():
+    rng = np.random.default_rng(1)
+    values, others = rng.normal(size=(200, 4)), rng.normal(size=(300, 4))
+    expected = mean_leakage(values, panel=others)
+    report = mean_leakage(torch.tensor(values), panel=torch.tensor(others))
+    assert report.to_dict() == expected.to_dict()
+    counts = rng.binomial(2, 0.3, (200, 12)).astype(np.int8)
+    assert mean_leakage(torch.tensor(counts)).highest == mean_leakage(counts).highest
+    with pytest.raises(TypeError, match=r"detach\(\)"):
+        mean_leakage(torch.ones(5, 2, requires_grad=True))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import pairwise, takewhile
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,7 +14,7 @@ from mialeak._arrays import FloatArray, listed
 from mialeak._checks.markers import MARKING_NUMBERS, cautions_of_one_row, rows_of_column
 from mialeak._checks.names import VARIANT, columns_that
 from mialeak._columns import Factor
-from mialeak._fields import is_number
+from mialeak._fields import MARKERS, is_number
 
 __all__ = [
     "allele_cautions",
@@ -34,6 +34,9 @@ IntArray = npt.NDArray[np.int64]
 _SITES = 10
 #: Letters of alleles, and marks of none.
 _BASES, _NO_ALLELE = set("ACGT"), {"N", "0", 0.0}
+_NO_WORD = {"N", "0", "0.0", ""}
+#: Columns that are looked at for alleles in a fixed order, at most.
+_MOST_COLUMNS = 200
 #: Names of the two columns of a person's alleles, as in rs7_1 and rs7_2.
 _ALLELE_OF = re.compile(
     r"(.+?)[_.:/ -]?((?:a|h|hap|allele)?[12]|(?<=[_.:/ -])(?:[ab]|mat|pat))", re.IGNORECASE
@@ -54,6 +57,11 @@ _LOCUS = re.compile(
     r"hla[-_ ]?(a|b|c|d[rqp][ab]\d?)|d[rqp][ab]1)([_.:/ -]?(a|h|allele[_ ]?)?[12ab])?",
     re.IGNORECASE,
 )
+#: One or two of the names of such alleles, as A*01:01.
+_HLA = re.compile(
+    r"(?:HLA-)?\w{1,5}\*\d{2,3}(?::\d{2,3})*[A-Z]?(?:[,;/|+ ]{1,2}(?:HLA-)?(?:\w{1,5}\*)?"
+    r"\d{2,3}(?::\d{2,3})*[A-Z]?)?"
+)
 #: So many of them, of so many values each, are no coincidence and no copies of one allele.
 _LOCI = 4
 #: Numbers that name two alleles.
@@ -71,6 +79,8 @@ _RARE, _MOST_RARE = 0.05, 0.1
 _FEWEST_MIXED, _MOST_MIXED, _FEWEST_TWOS, _FEWEST_KNOWN = 0.7, 1.1, 5.0, 5
 #: Genotypes that are unknown, for each with two copies, at most.
 _UNKNOWN = 0.3
+#: Values of a column of genotypes with a code; and the least number that is no value beside these.
+_WITH_CODE, _BYTE = 4, 100.0
 #: The same of other codes among counts of an allele, in columns named as sites.
 _MISSING = 0.3
 #: Names of columns of frequencies in tables that hold nothing else: of populations and alleles.
@@ -118,7 +128,9 @@ def cautions_of_loci(values: Mapping[Any, Any]) -> list[str]:
         for name, each in values.items()
         if _LOCUS.fullmatch(str(name)) and len(set(each)) >= _LOCI
     ]
-    if len(sites) < _LOCI:
+    named = [name for name, each in values.items() if _are_hla(each)]
+    sites = named + [name for name in sites if name not in named]
+    if len(sites) < _LOCI and not named:
         return []
     return [
         f"{columns_that(sites, 'seems')} to hold alleles of a microsatellite or of an HLA gene. "
@@ -126,6 +138,12 @@ def cautions_of_loci(values: Mapping[Any, Any]) -> list[str]:
         "allele frequencies. Of these write a column for each allele, with the copies of a person, "
         "0, 1 or 2."
     ]
+
+
+def _are_hla(values: Any) -> bool:
+    """Whether values are names of alleles of an HLA gene, one or two in a field."""
+    words = [word for word in values if isinstance(word, str) and word.lower() not in MARKERS]
+    return len(words) > 1 and len(words) == len(values) and all(map(_HLA.fullmatch, words))
 
 
 def code_cautions(
@@ -137,10 +155,17 @@ def code_cautions(
 ) -> list[str]:
     """Cautions for 3, 9 or 255 among counts of an allele; :func:`marker_cautions` has -9.
 
+    Of less than ten columns, which may hold anything else, those of 0, 1 and 2 and a number of 100
+    or more, as bytes have them (127, 255), in two rows at least.
     `others` are columns that hold 0, 1, 2, 3 and more, as all columns of other counts do;
     `is_three_known` is whether 1, 2 and 3 are the genotypes, and 0 may mark a missing one.
     """
+    is_wide = len(counts) >= _SITES
+    if not is_wide:
+        counts = {name: each for name, each in counts.items() if each[0].size == _WITH_CODE}
     codes = {float(each) for values, _ in counts.values() for each in values}
+    if not is_wide:
+        codes = {code for code in codes if abs(code) >= _BYTE}
     if 3.0 in codes and _are_two_copies(counts):
         return [
             f"{columns_that(list(counts), 'holds')} 0, 1 and 3, and 3 is taken for three copies of "
@@ -156,7 +181,7 @@ def code_cautions(
         held = [(name, int(rows[values == code].sum())) for name, (values, rows) in counts.items()]
         most = (_MISSING if named or code != 3.0 else _RARE) * total
         is_code = sum(rows > 0 for _, rows in held) >= others
-        if is_code and sum(rows for _, rows in held) <= most:
+        if is_code and (1 if is_wide else 2) <= sum(rows for _, rows in held) <= most:
             met[code] = [(name, rows) for name, rows in held if rows]
     return cautions_of_one_row(met, factors) + [
         f"'{code:g}' is counted as a value like 0, 1 and 2, "
@@ -200,8 +225,11 @@ def _are_two_copies(counts: Mapping[Any, tuple[FloatArray, IntArray]]) -> bool:
 def allele_cautions(factors: Mapping[Any, Factor], values: Mapping[Any, Any]) -> list[str]:
     """A caution for two columns of each site, one for each allele of a person."""
     shares: dict[Any, tuple[tuple[Any, ...], float]] = {}
+    two: list[Any] = []
     for name, each in values.items():
         kept = set(each) - _NO_ALLELE
+        if len(kept) in (1, 2) and len(two) < _MOST_COLUMNS:
+            two.append(name)
         levels = sorted(kept if len(each) == 3 else set(each))
         text = all(isinstance(level, str) for level in levels)
         if len(levels) != 2 or (text and not set(levels) <= _BASES):
@@ -216,8 +244,13 @@ def allele_cautions(factors: Mapping[Any, Factor], values: Mapping[Any, Any]) ->
     for name in shares:
         part = _ALLELE_OF.fullmatch(str(name))
         stems.setdefault(part[1] if part else str(name), []).append(name)
-    named = [name for stem in stems.values() if len(stem) == 2 for name in stem]
-    orders = [named, list(shares), list(shares)[1:]]
+    for first in (0, 1):
+        beside = list(zip(two[first::2], two[first + 1 :: 2], strict=False))
+        named = len(beside) >= _SITES and _are_named_in_pairs(beside)
+        if named and _are_in_order(factors, beside):
+            return [_of_two(beside)]
+    of_stems = [name for stem in stems.values() if len(stem) == 2 for name in stem]
+    orders = [of_stems, list(shares), list(shares)[1:]]
     for order in orders:
         order = order[: len(order) // 2 * 2]
         if len(order) < 2 * _SITES:
@@ -230,12 +263,56 @@ def allele_cautions(factors: Mapping[Any, Factor], values: Mapping[Any, Any]) ->
         if _correlation(factors, pairs) > _LINKED:
             continue
         if level < _ALIKE and max(unlike) < _MOST_UNLIKE and np.mean(apart) > _UNLIKE * level:
-            return [
-                f"Columns {pairs[0][0]!r} and {pairs[0][1]!r}, and {len(pairs) - 1:,} pairs more, "
-                "seem to be the two alleles of a person at one site, each of which is published "
-                "here. Add the two: write the count of one allele, 0, 1 or 2."
-            ]
+            return [_of_two(pairs)]
     return []
+
+
+def _of_two(pairs: Sequence[tuple[Any, Any]]) -> str:
+    return (
+        f"Columns {pairs[0][0]!r} and {pairs[0][1]!r}, and {len(pairs) - 1:,} pairs more, seem to "
+        "be the two alleles of a person at one site, each of which is published here. Add the two: "
+        "write the count of one allele, 0, 1 or 2."
+    )
+
+
+def _are_named_in_pairs(pairs: Sequence[tuple[Any, Any]]) -> bool:
+    """Whether names of a pair begin with more equal letters than those of two pairs."""
+
+    def shared(one: Any, other: Any) -> int:
+        letters = zip(str(one), str(other), strict=False)
+        return sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], letters))
+
+    within = [shared(*pair) for pair in pairs]
+    apart = [shared(before[1], after[0]) for before, after in pairwise(pairs)]
+    return all(one > other for one, other in zip(within, apart, strict=False))
+
+
+def _are_in_order(factors: Mapping[Any, Factor], pairs: Sequence[tuple[Any, Any]]) -> bool:
+    """Whether the two of each pair differ in one direction alone, as often as two alleles do.
+
+    As PLINK writes heterozygous genotypes; the columns of different sites differ in both.
+    """
+    counts, before, crossed = [], None, False
+    for names in pairs:
+        words = [[str(factors[k].value(c)) for c in range(len(factors[k].levels))] for k in names]
+        level = max({*words[0], *words[1]} - _NO_WORD, default="")
+        holds = [
+            np.append(np.array([word == level for word in each]), False)[factors[k].codes]
+            for k, each in zip(names, words, strict=True)
+        ]
+        first, second = holds
+        if (first & ~second).any() and (second & ~first).any():
+            return False
+        crossed |= before is not None and bool((before & ~first).any() and (first & ~before).any())
+        counts.append((np.arange(3.0), np.bincount(first.astype(int) + second, minlength=3)))
+        before = second
+    if not crossed or not are_in_proportion(counts):
+        return False
+    none, one, two = np.array([rows for _, rows in counts], np.float64).T
+    p = (one + 2.0 * two) / (2.0 * (none + one + two))
+    expected = 2.0 * (none + one + two) * p * (1.0 - p)
+    fitted = np.maximum(expected * (one.sum() / expected.sum()), 1.0)  # in mixed populations fewer
+    return float(np.mean((one - fitted) ** 2 / fitted)) < _ALIKE
 
 
 def cautions_of_named_pairs(factors: Mapping[Any, Factor], names: Sequence[Any]) -> list[str]:

@@ -7,6 +7,7 @@ missing genotypes have means as well, which answer other questions.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -55,6 +56,8 @@ _ROWS_OF_VARIANTS = {"snp", "rsid", "variant", "locus", "gene", "marker", "site"
 _FREQUENCIES = re.compile(
     r"(.*[_. ])?(af|maf|eaf|raf|freqs?|frequency|frequencies)([_. ].*)?", re.IGNORECASE
 )
+#: Names of columns of one genotype of a site, as rs7_AA beside rs7_AB and rs7_BB.
+_OF_GENOTYPE = re.compile(r"(.+)[_.: -]([ABCGT])[/|]?[ABCGT]")
 #: Names of columns that count the persons of a row.
 _PERSONS = re.compile(
     r"(n|no|nr|number|num)[_. ]?(of[_. ])?(obs|rows|persons|people|cases|respondents|households)|"
@@ -165,11 +168,11 @@ def cautions_of(
     held = {k: _held(factors[k], each) for k, each in numbers.items() if each is not None}
     counts = [name for name, (values, _) in held.items() if _are_counts(values)]
     numbered = allele_number_cautions(held)
+    wide = sum(bool(np.isin(range(5), values).all()) for values, _ in held.values())
+    sites = {name: held[name] for name in counts}
+    cautions += code_cautions(sites, factors, wide, is_three_known=bool(numbered))
     if len(counts) >= _SITES:
-        wide = sum(bool(np.isin(range(5), values).all()) for values, _ in held.values())
-        sites = {name: held[name] for name in counts}
-        cautions += code_cautions(sites, factors, wide, is_three_known=bool(numbered))
-        cautions += _of_carriers({name: held[name] for name in counts})
+        cautions += _of_carriers(sites)
     cautions += _of_allele_counts(held) + numbered
     every = {**texts, **{k: values for k, (values, _) in held.items()}}
     loci = allele_cautions(factors, every) + cautions_of_loci(every)
@@ -338,7 +341,13 @@ def _of_frequencies(numbers: Mapping[Any, Any], alone: bool) -> list[str]:
     shares = [name for name, levels in numbers.items() if are_shares(levels)]
     known = set(shares) | {name for name, levels in numbers.items() if are_percentages(levels)}
     named = [name for name in numbers if name in known and _FREQUENCIES.fullmatch(str(name))]
-    sites = [name for name in numbers if name in known and VARIANT.match(str(name))]
+    site_of = {name: part[1] for name in known if (part := _OF_GENOTYPE.fullmatch(str(name)))}
+    columns = Counter(site_of.values())  # three are the probabilities of a person's genotypes
+    sites = [
+        name
+        for name in numbers
+        if name in known and VARIANT.match(str(name)) and columns[site_of.get(name, "")] != 3
+    ]
     if not named and alone and len(shares) == len(numbers) and are_populations(shares):
         named = shares
     if not named and 2 * len(sites) > len(numbers):

@@ -62,6 +62,8 @@ def as_table(table: Any, *, frequencies: bool = False) -> Any:
     """What :func:`release_of` takes: a file is read, and a matrix becomes a dict of its columns."""
     if isinstance(table, (str, PathLike)):
         return read_table(table, frequencies=frequencies)  # type: ignore[arg-type]
+    if hasattr(table, "__dlpack__") and getattr(table, "ndim", 0) == 2:  # of any library
+        table = as_floats(table, "table") if not isinstance(table, np.ndarray) else table
     if isinstance(table, np.ndarray) and table.ndim == 2:
         return dict(enumerate(table.T))
     return table
