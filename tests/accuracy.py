@@ -31,8 +31,9 @@ probability is between -1 and 0, the error is absolute, in the same unit.) These
 - "worst" and "mean" are the largest and the mean error of mialeak at the points of the region;
 - "bound" is the largest error that the tests allow. A test also fails if the largest error at a
   stored set of points grows;
-- "<= 0.5" to "<= 4" have percentages of points: those whose error is at most the limit stated, and
-  above the limit of the column before. "more" has the percentage of points whose error is above 4;
+- "<= 0.5" to "<= 4": the percentage of points whose error is at most the limit in the heading, and
+  above the limit in the heading of the column before. "more": the percentage of points whose error
+  is above 4;
 - "worst SciPy" and "worst NumPy twin" are the largest errors, at the same points, of two other ways
   to compute the function: with `scipy.stats`, and by the formula of its definition in NumPy.
 
@@ -42,11 +43,12 @@ P(B > c), and `binom_logpmf` is the logarithm of P(B = k).
 
 Each function is computed at {points:,} points, with n in [1, 2**53] and p in [1e-300, 1 - 2**-53].
 A function uses different methods in different regions; some of the points lie where one method
-replaces another. A point belongs to the first line of a table whose condition it meets. "sd" is the
-standard deviation of the count. For `binom_excess` and `binom_sf` the tail is above the mean; for
-`binom_shortfall` it is below the mean. "beyond the mean" are the points on the side of the mean
-that is not the tail, more than one standard deviation from the mean. "further out" are the points
-at least 6 standard deviations from the mean. Made by
+replaces another. Each line of a table has a condition, and a point is counted in the first line
+whose condition it meets. "sd" is the standard deviation of the count. For `binom_excess` and
+`binom_sf` the tail is above the mean; for `binom_shortfall` it is below the mean. "beyond the mean"
+are the points more than one standard deviation from the mean, on the side opposite to the tail.
+"further out" are the points at least 6 standard deviations from the mean. The following
+tables were made by
 `python tests/accuracy.py --points {points} --seed {seed} --markdown`."""
 
 

@@ -146,13 +146,12 @@ def test_confidences_in_per_cent_are_not_compared_with_fractions(first, second):
         (("logit_member", "logit_nonmember"), 0),
         (("score", "confidence"), 0),
         (("run1", "run2"), 0),
+        (("poisoned", "clean"), 0),
+        (("untrained", "trained"), 0),
+        (("P", "Q"), 0),
+        (("neighbour", "original"), 0),
         (("confidence", "true_prob"), 1),
         (("zeta", "gamma"), 1),
-        (("positive", "negative"), 0),
-        (("neighbour", "original"), 0),
-        (("P", "Q"), 0),
-        (("trained", "untrained"), 0),
-        (("full", "loo"), 0),
     ],
 )
 def test_names_of_worlds_are_no_names_of_quantities(names, cautions):

@@ -267,3 +267,19 @@ def test_beta_negative_binomial_laws_of_tiny_parameters_hold_their_error():
             truth = betanbinom(n, a, b)(mp.mpf(k))
             if truth > 1e-290:
                 assert abs(float(p[0]) - truth) <= truth * float(np.ravel(error)[0])
+
+
+def test_negative_binomial_laws_of_small_sizes_hold_their_error():
+    """Size 1e-6: n - 1 was rounded, and the probability of 0 was wrong in the tenth digit."""
+    rng = np.random.default_rng(6)
+    for _ in range(300):
+        n, p = (
+            10.0 ** rng.uniform(-8, 3),
+            float(rng.choice([rng.uniform(), 10 ** rng.uniform(-6, 0)])),
+        )
+        k = float(rng.choice([0, 1, 2, 100, 10_000]))
+        value, error = FAMILIES["nbinom"](n, p).pmf(np.array([k]))
+        with mp.workdps(50):
+            truth = nbinom(n, p)(mp.mpf(k))
+            if truth > 1e-290:
+                assert abs(float(value[0]) - truth) <= truth * float(np.ravel(error)[0])

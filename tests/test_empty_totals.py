@@ -94,6 +94,23 @@ def test_totals_whose_parts_are_suppressed_in_part_have_a_caution():
     assert "1,500 of 1,812 persons are dropped" in dropped
 
 
+@pytest.mark.parametrize("least", [3, 5, 10])
+def test_totals_of_a_group_whose_parts_are_all_left_out_have_a_caution(least):
+    """Few people of region D, each of whose cells is too small to be shown (HAVING n >= 5)."""
+    for seed in range(20):
+        frame = persons(1000, seed)
+        frame.loc[np.random.default_rng(seed).random(1000) < 0.02, "region"] = "D"
+        table = grouped(frame, ROLLUP)
+        table = table[table["n"] >= least]
+        for columns, na in itertools.product((["region"], ["region", "sex"]), ("drop", "category")):
+            try:
+                report = table_leakage(table, columns, counts="n", na=na)
+            except ValueError:  # the totals are refused
+                continue
+            text = " ".join(report.cautions)
+            assert report.rows <= 1000 or "twice" in text or "sum to what" in text
+
+
 def test_dropped_rows_are_not_left_out_with_na_drop_once_more(tmp_path, capsys):
     table = grouped(persons(), ROLLUP)
     path = tmp_path / "t.csv"

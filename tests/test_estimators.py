@@ -262,6 +262,7 @@ def test_the_same_release_twice_adds_nothing():
     np.testing.assert_allclose(twice.leakage_scores(), mean.leakage_scores(), rtol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:The last row is the mean of the others")
 def test_rows_at_the_mean_are_no_trouble_to_a_singular_covariance():
     rows = np.concatenate([X, X.mean(axis=0)[None]])
     rows = np.column_stack([rows, rows @ [1.0, 1.0, 1.0]])

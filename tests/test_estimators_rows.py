@@ -239,7 +239,7 @@ class TestStandardColumns:
             "statsmodels": lambda: influence_of(sm.OLS(y, sm.add_constant(Z)).fit()),
         }
         plain = lambda: influence_of(linear_model.LinearRegression().fit(Z, y), Z, y)  # noqa: E731
-        match = r"2 of \d columns of X \(column . 1\) have mean 0 .* by these rows".replace(
+        match = r"2 of \d columns of X and y \(column . 1\) have mean 0 .* by these rows".replace(
             ". 1", r"\d, \d"
         )
         with pytest.warns(UserWarning, match=match) as caught:

@@ -11,6 +11,7 @@ import pytest
 from mialeak import influence_of, mean_leakage
 from mialeak.estimators import (
     InfluenceFunctions,
+    joint_influence,
     least_squares_influence,
     logistic_influence,
     mean_influence,
@@ -127,3 +128,146 @@ def test_rows_of_different_persons_have_no_warning():
             least_squares_influence(frame[["a", "b"]], frame["y"])
             mean_influence(frame[["a", "b"]])
             influence_of(smf.ols("y ~ a + b", frame).fit())
+
+
+MEASURED = pd.DataFrame(
+    {
+        "age": RNG.integers(18, 80, N).astype(float),
+        "income": np.exp(RNG.normal(10.0, 1.0, N)).round(2),
+    }
+)
+MEASURED["y"] = 10.0 + MEASURED["age"] + RNG.normal(0.0, 4.0, N)
+INCOME = MEASURED["income"]
+#: What a scaler makes of a column, and how the warning names it.
+SCALERS = {
+    "centred": (lambda x: x - x.mean(), "mean 0"),
+    "standardised": (lambda x: (x - x.mean()) / x.std(), "mean 0 and standard deviation 1"),
+    "min-max": (lambda x: (x - x.min()) / (x.max() - x.min()), "the least value 0 and the largest"),
+    "robust": (
+        lambda x: (x - x.median()) / (x.quantile(0.75) - x.quantile(0.25)),
+        "the median 0 and quartiles that are 1 apart",
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", SCALERS)
+def test_columns_that_a_scaler_made_of_the_rows_have_a_warning(kind):
+    """Of X and y, of tables and of formulas; not those that constants scaled."""
+    scale, what = SCALERS[kind]
+    linear_model = pytest.importorskip("sklearn.linear_model")
+    scaled = MEASURED[["income"]].apply(scale)
+    y = MEASURED["y"]
+    fit = linear_model.LinearRegression().fit(scaled, y)
+    calls = [
+        (lambda: influence_of(fit, scaled, y), "'income'"),
+        (lambda: least_squares_influence(scaled.to_numpy(), y), "0"),
+        (lambda: least_squares_influence(MEASURED[["age"]] / 100.0, scale(INCOME)), "'income'"),
+        (lambda: logistic_influence(scaled, (y > 60.0).astype(int)), "'income'"),
+        (
+            lambda: influence_of(smf.ols("y ~ income", MEASURED.assign(income=scaled)).fit()),
+            "'income'",
+        ),
+    ]
+    for call, name in calls:
+        with pytest.warns(UserWarning, match=re.escape(f"(column {name}) have {what}")):
+            call()
+    least_squares_influence(MEASURED[["income"]] / 1e4 - 2.0, y)
+
+
+def test_a_centred_column_moves_more_than_is_said():
+    """By games: the mean of y and the slope, with and without the row at the end of the line."""
+    rng = np.random.default_rng(0)
+    n, rounds = 60, 6000
+
+    def release(row):
+        x = rng.normal(50.0, 12.0, (rounds, n))
+        y = 10.0 + 2.0 * x + rng.normal(0.0, 4.0, (rounds, n))
+        if row:
+            x[:, 0], y[:, 0] = 88.0, 186.0
+        x -= x.mean(axis=1, keepdims=True)
+        return x, y, np.stack([y.mean(axis=1), (x * y).sum(axis=1) / (x * x).sum(axis=1)], axis=1)
+
+    x, y, into = release(True)
+    out = release(False)[2]
+    half = rounds // 2
+    along = np.linalg.solve(np.cov(out[:half].T), into[:half].mean(0) - out[:half].mean(0))
+    scores = into[half:] @ along, out[half:] @ along
+    cuts = np.sort(np.concatenate(scores))[::20]
+    advantage = max((scores[0] > c).mean() - (scores[1] > c).mean() for c in cuts)
+    with pytest.warns(UserWarning, match="have mean 0, as where they were computed by these rows"):
+        said = least_squares_influence(x[0][:, None], y[0]).tradeoff(0).advantage
+    assert said < 0.7 * advantage
+    raw = x[0][:, None] + 47.0
+    cure = joint_influence(least_squares_influence(raw, y[0]), mean_influence(raw))
+    assert cure.tradeoff(0).advantage > 0.8 * advantage
+
+
+def test_columns_of_a_design_and_of_shares_have_no_warning():
+    grid = np.linspace(-1.0, 1.0, N)
+    weeks = np.arange(N)
+    X = {
+        "evenly spaced": grid,
+        "from 0 to 1": np.linspace(0.0, 1.0, N),
+        "seasons": np.sin(2.0 * np.pi * weeks / 40.0),
+        "contrasts": np.tile([-0.7, -0.2, 0.2, 0.7], N // 4),
+        "items solved": RNG.binomial(20, RNG.random(N)) / 20.0,
+        "grey levels": RNG.permutation(np.append(RNG.integers(0, 256, N - 2), [0, 255])) / 255.0,
+        "shares": np.clip(RNG.normal(0.5, 0.4, N), 0.0, 1.0),
+    }
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for column in X.values():
+            least_squares_influence(column[:, None], MEASURED["y"])
+
+
+@pytest.mark.parametrize("code", [999.0, -9.0, -99.0])
+def test_codes_of_missing_values_have_a_warning(code):
+    missing = RNG.random(N) < 0.05
+    table = MEASURED.assign(age=MEASURED["age"].mask(missing, code))
+    match = rf"{code} is counted as a value .*, in \d+ rows of column 'age'\. If it marks a missing"
+    calls = [
+        lambda: least_squares_influence(table[["age"]], table["y"]),
+        lambda: least_squares_influence(table[["income"]], table["age"]),
+        lambda: variance_influence(table[["age"]]),
+        lambda: mean_influence(table[["age"]]),
+        lambda: influence_of(smf.ols("y ~ age", table).fit()),
+        lambda: influence_of(smf.ols("y ~ I(age / 10.0)", table).fit()),
+    ]
+    for call in calls:
+        with pytest.warns(UserWarning, match=match) as caught:
+            call()
+        assert [each.filename for each in caught] == [__file__]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_whole_numbers_around_5_have_no_codes(seed):
+    """-1 is the tail of these, but not of numbers of children, most of whom are none."""
+    rng = np.random.default_rng(seed)
+    whole = rng.normal(5.0, 3.0, int(rng.choice([30, 100, 1000]))).round()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        mean_influence(whole)
+    children = rng.poisson(0.8, 300).astype(float)
+    children[:3] = -1.0
+    with pytest.warns(UserWarning, match="-1.0 is counted as a value"):
+        mean_influence(children)
+
+
+B = pd.DataFrame(RNG.normal(50.0, 9.0, (N, 4)), columns=list("abcd"))
+SUSPECT = {
+    "centred": B - B.mean(),
+    "sizes of groups": B.assign(n=RNG.integers(5, 900, N)),
+    "examples of clients": B.assign(num_examples=RNG.integers(5, 900, N)),
+    "some rows twice": pd.concat([B, B[:80]], ignore_index=True),
+    "a row of totals": pd.concat([B, B.sum().to_frame().T]),
+    "a row of means": pd.concat([B, B.mean().to_frame().T]),
+}
+
+
+@pytest.mark.parametrize("kind", SUSPECT)
+def test_mean_influence_has_the_cautions_of_the_report_on_means(kind):
+    (caution, *_) = mean_leakage(SUSPECT[kind]).cautions
+    with pytest.warns(UserWarning, match=re.escape(caution[:60])):
+        mean_influence(SUSPECT[kind])
+    assert not mean_leakage(B).cautions
+    mean_influence(B)

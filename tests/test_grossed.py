@@ -75,6 +75,25 @@ def test_the_cure_for_the_size_of_a_sample_is_named_in_the_shell_too(tmp_path, c
     assert report.estimate == table_leakage(SAMPLE[KEY]).estimate
 
 
+@pytest.mark.parametrize("name", ["n", "Frequency", "cases", "n_unw", "base", "Fallzahl"])
+def test_the_size_of_a_sample_is_known_by_how_well_the_counts_agree_with_it(name):
+    """Weights of persons, and those of counties alone; a part of the persons agrees less well."""
+    of_county = N.index.get_level_values("county").map(
+        dict(zip("ABCDEFG", range(90, 160, 10), strict=True))
+    )
+    for persons in (PERSONS, N * of_county.to_numpy() + np.arange(len(N)) % 7):
+        (caution,) = told(table(Persons=persons, **{name: N}), "Persons")
+        assert f"Column {name!r} seems to be the size of a sample" in caution
+        for share in (0.004, 0.1, 0.4):
+            part = pd.Series(RNG.binomial(persons, share), persons.index)
+            assert not told(table(Persons=persons, **{name: part}), "Persons")
+
+
+def test_weighted_frequencies_of_sas_are_no_counts():
+    with pytest.raises(ValueError, match="not that of shares, means or amounts"):
+        table_leakage(table(WgtFreq=PERSONS, Frequency=N), KEY, counts="WgtFreq")
+
+
 def test_an_estimate_of_the_american_community_survey_has_its_margin_of_error():
     frame = table(B01001_001E=PERSONS, B01001_001M=(1.645 * ERROR).round())
     (caution,) = told(frame, "B01001_001E")

@@ -69,7 +69,7 @@ def test_visits_named_by_the_end_of_a_name_have_a_caution(form, times):
     some = frame.sample(frac=0.8, random_state=1)
     for rows in (frame, some, frame.set_index("sample_id")):
         (caution,) = mean_leakage(rows).cautions
-        assert "'age', 'bmi', 'ldl' and 1 more, as visits of a person are" in caution
+        assert "'age', 'bmi', 'ldl' and 1 more, as samples or visits of a person are" in caution
     first = frame.iloc[:: len(times)]
     assert mean_leakage(first).cautions == ()
 
@@ -105,7 +105,10 @@ SAMPLES = {
     "patients": "patient_{}",
     "samples": "Sample {}",
 }
-FEATURES = ["gene{}", "pc_{}", "q{}", "f.{}.0.0", "cg{:08}", "x{}", "D{}", "item_{}", "HMDB{:05}"]
+FEATURES = [
+    *("gene{}", "pc_{}", "q{}", "f.{}.0.0", "cg{:08}", "x{}", "D{}", "item_{}", "HMDB{:05}"),
+    *("case{}", "control_{}", "person{}_rating", "do{:02}"),
+]
 
 
 @pytest.mark.parametrize("kind", SAMPLES)
@@ -118,6 +121,13 @@ def test_columns_that_are_persons_by_their_names_have_a_caution(kind):
     assert caution.startswith(f"The columns seem to be persons, by their names {names[0]!r}")
     assert "Transpose the table" in caution
     assert mean_leakage(table.T).cautions == ()
+
+
+def test_columns_that_are_cases_and_controls_have_the_caution():
+    names = [f"{kind}{k}" for kind in ("case", "control") for k in range(1, 13)]
+    measures = np.random.default_rng(33).normal(8.0, 2.0, (30, 24))
+    (caution,) = mean_leakage(pd.DataFrame(measures, columns=names)).cautions
+    assert caution.startswith("The columns seem to be persons")
 
 
 @pytest.mark.parametrize("form", FEATURES)
@@ -218,3 +228,5 @@ def test_counts_by_sex_are_no_persons(names, values, is_cautioned):
     frame = pd.DataFrame({"education": [f"level {k}" for k in range(40)], **columns})
     cautions = mean_leakage(frame).cautions
     assert any("named by the sexes" in each for each in cautions) == is_cautioned
+    persons = frame.assign(education=np.arange(40) % 7)  # each with a number of friends
+    assert not any("named by the sexes" in each for each in mean_leakage(persons).cautions)

@@ -37,6 +37,12 @@ def test_rows_without_a_group_are_left_out_if_asked_for(tmp_path, capsys):
     assert main([*line, "--na", "drop"]) == 0
 
 
+@pytest.mark.parametrize("by", ["arm", [None] * 120, pd.Series([None] * 120)])
+def test_groups_that_are_all_missing_are_refused(by):
+    with pytest.raises(ValueError, match=r"^by must give rows a group; all values are missing\. "):
+        mean_leakage(FRAME.assign(arm=np.nan), by=by, na="drop", columns=["x", "y"])
+
+
 @pytest.mark.parametrize("codes", ["-3,-7", "-3,NA", "-3.0,-7.0", "-3,y=-7"])
 def test_lists_of_codes_below_0_need_no_sign(tmp_path, capsys, codes):
     coded = FRAME.astype(str if "." not in codes else float).astype(str)
@@ -51,3 +57,32 @@ def test_lists_of_codes_below_0_need_no_sign(tmp_path, capsys, codes):
     assert answers[0]["rows_dropped"] == 3
     assert main(["mean", str(tmp_path / "t.csv"), "--missing", "-x,y"]) == 1
     assert "stands behind =" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("groups", "other"),
+    [(["F", "M"], "f"), (["Berlin", "Kiel"], "berlin"), (["Göttingen", "Kiel"], "Goettingen"),
+     (["1", "2"], "1.0"), (["EUR", "AFR"], "Eur")],
+)  # fmt: skip
+def test_groups_of_two_spellings_have_a_caution(groups, other):
+    rng = np.random.default_rng(5)
+    table = {"age": rng.integers(18, 90, 300), "g": np.array(groups, object)[np.arange(300) % 2]}
+    assert mean_leakage(table, by="g").cautions == ()
+    table["g"][:20:2] = other
+    (caution,) = mean_leakage(table, by="g").cautions
+    assert "are counted apart, in column 'g' (rows 0, 20 for 'g')" in caution
+
+
+def test_samples_of_one_person_show_by_the_table_of_samples():
+    rng = np.random.default_rng(19)
+    names = [f"S{k:03}" for k in range(240)]
+    table = {"sample": names, "x": rng.normal(size=240), "y": rng.normal(size=240)}
+    samples = {"sample": names, "group": ["a", "b"] * 120}
+    for column, count in (("subject_id", 120), ("donor", 60)):
+        owner = [f"P{k % count}" for k in range(240)]
+        given = pd.DataFrame({**samples, column: owner}).sample(frac=1.0, random_state=1)
+        (caution,) = mean_leakage(table, by="group", samples=given).cautions
+        assert caution.startswith(f"Column {column!r}, which is left out, has the name of an")
+        assert f"240 rows have {count} of its values" in caution
+    given = pd.DataFrame({**samples, "subject_id": names, "plate": owner})
+    assert mean_leakage(table, by="group", samples=given).cautions == ()

@@ -63,3 +63,29 @@ def test_columns_of_one_law_are_of_one_unit_whatever_their_tails(law, sizes):
         table, panel = (LAWS[law](rng, (size, 60)) for size in sizes)
         varied = (np.ptp(table, axis=0) > 0.0) & (np.ptp(panel, axis=0) > 0.0)
         assert not spread_cautions(table[:, varied], panel[:, varied])
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_a_panel_and_a_register_of_persons_have_no_caution(seed):
+    """With names and labels that both tables number alike, in the order of a measure or not."""
+    rng = np.random.default_rng(seed)
+    table, others = (
+        pd.DataFrame(
+            {
+                "age": rng.integers(18, 90, rows),
+                "bmi": rng.normal(27.0, 4.0, rows).round(1),
+                "smoker": rng.integers(0, 2, rows),
+            }
+        )
+        for rows in (200, 300)
+    )
+    register = pd.concat([table, others], ignore_index=True)
+    tables = [table, others, register]
+    if seed % 3 == 1:
+        tables = [each.sort_values("age", ignore_index=True) for each in tables]
+    for each in tables if seed % 2 else ():
+        each["pid"] = [f"S{k}" for k in range(len(each))]
+    table, others, register = tables
+    columns = ["age", "bmi", "smoker"]
+    for options in ({"panel": others}, {"population": register}):
+        assert mean_leakage(table, columns, **options).cautions == ()

@@ -28,6 +28,8 @@ def test_groups_of_persons_that_are_averaged_have_one_caution(name, size, form):
     assert f"{ROWS:,} rows have {ROWS // size} of its values" in caution
     assert f"up to {np.sqrt(size):.2g} times as much" in caution
     assert f"exclude=[{name!r}]" in caution
+    how = "It is averaged here as a" if form is int else "The share of each is published here"
+    assert how in caution
     assert "such as the mean of theirs" not in caution
     assert mean_leakage(frame, exclude=[name]).cautions == ()
 
@@ -45,6 +47,19 @@ def test_the_factor_is_that_of_twins():
     alone = x / np.sqrt(n)
     assert shift / alone == pytest.approx(np.sqrt(1 + r), abs=0.05)
     assert shift / alone < np.sqrt(2)
+
+
+def test_the_factor_of_a_large_family_among_single_persons():
+    """The deviation of a mean with 90 single persons and 10 families of 10 who are all alike."""
+    sizes = np.repeat([1, 10], [90, 10])
+    persons = np.repeat(np.arange(100), sizes)
+    means = np.random.default_rng(6).normal(size=(20_000, 100)) @ sizes / 190
+    factor = (10 / 190) / means.std() * np.sqrt(190)
+    frame = pd.DataFrame({"family": persons, "iq": np.random.default_rng(7).normal(size=190)})
+    (caution,) = mean_leakage(frame).cautions
+    shown = float(caution.split("small leakages up to ")[1].split(" times")[0])
+    assert shown == pytest.approx(factor, rel=0.03)
+    assert "as much where 10 are" in caution
 
 
 @pytest.mark.parametrize(

@@ -30,7 +30,8 @@ def test_a_combination_recovers_a_count_however_many_others_are_hidden():
     assert report.n_determined == 1
     cell = report.recovered[0]
     assert (cell.cell, cell.low, cell.high) == ("ward = x", 2, 2)
-    assert cell.explanation == "table 2 (region = q)"
+    why = "since each value of ward has one value of region"
+    assert cell.explanation == f"table 2 (region = q) ({why})"
 
 
 @pytest.mark.parametrize(
@@ -334,3 +335,17 @@ def test_the_answer_for_protected_counts_alone_is_an_upper_end():
     assert "in the limit of many people 0 " not in words.partition("What this answer assumes")[0]
     release.add_table(["sex"])
     assert "leak at most" not in str(release.leakage())
+
+
+def test_people_of_three_waves_are_known_by_the_counts_that_are_published():
+    """One of their answers and their age change, so that no row is there three times."""
+    rng = np.random.default_rng(5)
+    people = pd.DataFrame({key: rng.integers(k, size=900) for key, k in {"a": 5, "b": 4}.items()})
+    people["age"] = rng.integers(20, 90, 900)
+    waves = [people.assign(age=people["age"] + k, said=rng.integers(3, size=900)) for k in range(3)]
+    for table, copies in ((people, 0), (pd.concat(waves, ignore_index=True), 1)):
+        release = Release(table)
+        release.add_table(["a", "b"])
+        cautions = release.leakage().cautions
+        assert len(cautions) == copies
+    assert "is there 3 times, or a multiple of it" in cautions[0]

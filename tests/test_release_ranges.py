@@ -224,4 +224,19 @@ def test_a_hierarchy_rules_out_values_that_nobody_has(nested):
     release.add_table(["region"])
     (cell,) = release.leakage().recovered
     assert cell.cell == "ward = c, region = 2"
-    assert ("for the combinations of values" in cell.explanation) == (not nested)
+    why = "since each value of ward has one value of region" if nested else ""
+    assert cell.explanation.endswith(
+        f"({why or 'for the combinations of values that people have'})"
+    )
+
+
+def test_a_hierarchy_that_may_be_an_accident_is_named():
+    """All who smoke happen to be men: without that the men may be 0 to 4."""
+    release = Release(
+        {"sex": ["f"] * 30 + ["m"] * 3 + ["x"] * 20, "smokes": [0] * 30 + [1] * 3 + [0] * 20}
+    )
+    release.add_table(["sex"], protect=Suppress(5))
+    release.add_table(["smokes"])
+    (cell,) = release.leakage().recovered
+    why = "since each value of sex has one value of smokes"
+    assert cell.explanation == f"table 2 (smokes = 1) ({why})"

@@ -74,3 +74,18 @@ def test_means_of_steps_that_equal_that_of_a_scale_by_chance_have_none(draw):
         for seed in range(60)
         for each in mean_leakage(draw(np.random.default_rng(seed))).cautions
     )
+
+
+def test_matrices_of_pairs_are_symmetric_up_to_rounding_or_a_triangle():
+    rng = np.random.default_rng(1)
+    for columns in (12, 30, 31, 50):
+        genotypes = rng.binomial(2, rng.uniform(0.05, 0.5, columns), (150, columns))
+        r = np.corrcoef(genotypes.T)
+        inverse = np.linalg.pinv(np.cov(genotypes.T))
+        for matrix in (r, np.abs(r), inverse, np.triu(r), np.tril(r), np.triu(r).round(3)):
+            (caution,) = mean_leakage(matrix).cautions
+            assert "as in a matrix of correlations, relationships or distances" in caution
+        square = rng.normal(0.0, 1.0, (columns, columns)).round(2)
+        for table in (square, np.triu(square, 1) + 1e-3 * np.tril(square), np.abs(square) > 1.5):
+            cautions = " ".join(mean_leakage(table.astype(float)).cautions)
+            assert "as in a matrix of correlations" not in cautions

@@ -54,11 +54,37 @@ def of(*values):
         of("1/2", "2/3", "3/3", "3/2"),  # repeats of a locus
         of(*(f"{year}/{month}" for year in (2023, 2024) for month in range(1, 13))),
         of("18 years", "no answer"),
+        of(*(f"{k}{letter}" for k in range(1, 31) for letter in "AB")),  # seats
+        of(*(f"{k}{arm}" for k in range(1, 23) for arm in "pq")),
+        of(*pd.date_range("2020-01-01", periods=150).strftime("%d.%m.%Y")),
+        of(*(f"030 {7919 * k:07}" for k in range(150))),
+        of(*(f"10.0.15.{k}" for k in range(150))),
     ],
 )
 def test_categories_with_digits_have_no_caution(values):
     cautions = mean_leakage(pd.DataFrame({"x": values, "age": AGE})).cautions
     assert not [each for each in cautions if "taken for names of categories" in each]
+
+
+def test_numbers_of_persons_are_not_taken_for_measures():
+    for value in ("{}A", "{},000", "030 {}"):
+        frame = pd.DataFrame({"patient_id": of(*map(value.format, range(100, 250))), "age": AGE})
+        (caution,) = mean_leakage(frame).cautions
+        assert "pass exclude=['patient_id']" in caution
+
+
+@pytest.mark.parametrize("rows", [999, 1000])
+def test_text_with_another_value_in_each_row_is_left_out_and_not_refused(rows):
+    age = np.random.default_rng(29).normal(50.0, 15.0, rows).round(1)
+    names = pd.DataFrame({"phone": [f"030 {k + 100000}" for k in range(rows)], "age": age})
+    report = mean_leakage(names)
+    assert (report.columns, report.cautions) == (("age",), ())
+    numbers = pd.DataFrame({"pay": [f"1.{k + 100},5" for k in range(rows)], "age": age})
+    report = mean_leakage(numbers.iloc[:900])
+    assert report.columns == ("age",)
+    assert "left out as names of rows are" in report.cautions[0]
+    assert "'1.100,5' in column 'pay'" in report.cautions[0]
+    assert mean_leakage(numbers.iloc[:900], exclude=["pay"]).cautions == ()
 
 
 def test_spellings_of_one_value_have_a_caution():

@@ -470,7 +470,7 @@ GENETICS = [
         for title, frame, says in (
             ("a last row of sums", [*TABLE.to_numpy(), TABLE.sum()], ["last row is the sum"]),
             ("a last row of means", [*TABLE.to_numpy(), TABLE.mean()], ["last row is the mean"]),
-            ("a description", TABLE.describe().to_numpy(), ["seem to be a description"]),
+            ("a description", TABLE.describe().to_numpy(), ["8 rows", "or a summary"]),
         )
         for frame in [pd.DataFrame(np.array(frame), columns=list(TABLE))]
     ),

@@ -101,8 +101,8 @@ CALLS_OF_PERSONS = [
          LABELLED),
         ("the column of such an index", INDEXED.set_axis(names).reset_index(),
          {"columns": ["sbp", "bmi"]}, LABELLED),
-        ("an index called donor",
-         INDEXED[["sbp", "bmi"]].set_axis(pd.Index(names, name="donor")), {}, ALIKE),
+        ("an index called proband",
+         INDEXED[["sbp", "bmi"]].set_axis(pd.Index(names, name="proband")), {}, ALIKE),
         ("a number called barcode", INDEXED.rename(columns={"pid": "barcode"}),
          {"columns": ["sbp", "bmi"]}, ALIKE),
     )
@@ -349,4 +349,56 @@ ORDINARY_MEANS += [
           {"t.csv": csv([who, name, "sbp"], [f"p{k}" for k in range(180)],
                         [f"s{k}" for k in range(180)], SYSTOLIC)})
     for name, who in (("town", "person_id"), ("site", "patient"))
+]  # fmt: skip
+
+#: Persons, and a panel or a register of others: the checks of a table are those of both.
+PEOPLE = pd.DataFrame(
+    {
+        "patient_id": [f"Q{k}" for k in range(600)],
+        "sbp": RNG.normal(130.0, 15.0, 600).round(),
+        "bmi": RNG.normal(27.0, 4.0, 600).round(1),
+        "chol": RNG.normal(5.2, 1.0, 600).round(2),
+    }
+)
+MEASURED = ["sbp", "bmi", "chol"]
+VISITED = PEOPLE.assign(bmi=(PEOPLE["bmi"] + RNG.normal(0.0, 1.0, 600)).round(1))
+VISITED = pd.concat([PEOPLE, VISITED], ignore_index=True)
+OTHERS = PEOPLE[300:].reset_index(drop=True)
+GENOTYPED = pd.DataFrame(RNG.binomial(2, 0.3, (400, 30))).add_prefix("rs")
+UNKNOWN = GENOTYPED[200:].mask(RNG.random((200, 30)) < 0.03, 9)
+SUMMED_UP = OTHERS[MEASURED].agg(["mean", "std", "count"])
+CALLS_OF_PERSONS += [
+    Call(
+        f"{argument} {title}",
+        lambda options=options, table=table: mean_leakage(table, **options),
+        says,
+        cautioned=True,
+    )
+    for argument, title, table, beside, says in (
+        ("panel", "with a pressure of 999", PEOPLE[:300],
+         OTHERS.assign(sbp=OTHERS["sbp"].where(np.arange(300) % 40 != 7, 999.0)),
+         ["Of panel: 999.0 is counted as a value like any other, in 8 rows of column 'sbp'"]),
+        ("panel", "with 9 for a missing genotype", GENOTYPED[:200], UNKNOWN,
+         ["Of panel: '9' is counted as a value like 0, 1 and 2"]),
+        ("panel", "of visits", PEOPLE[:300], VISITED.iloc[[*range(300, 600), *range(900, 1200)]],
+         ["Of panel: column 'patient_id'", "600 rows have 300 of its values", "one row for each"]),
+        ("population", "of visits", PEOPLE[:300], VISITED,
+         ["Of population: column 'patient_id'", "1,200 rows have 600 of its values"]),
+        ("panel", "with each row five times", PEOPLE[:300], pd.concat([OTHERS[:80]] * 5),
+         ["Of panel: each of 80 different rows occurs 5 times"]),
+        ("panel", "that is a summary", PEOPLE[:300], SUMMED_UP,
+         ["Of panel: the rows seem to be no persons but a summary", "('count', 'mean', 'std')"]),
+        ("panel", "that is a summary with its names in a column", PEOPLE[:300],
+         OTHERS[MEASURED].describe(percentiles=[0.1, 0.2]).rename_axis("stat").reset_index(),
+         ["Of panel: the rows seem to be no persons but a summary", "by column 'stat'"]),
+        ("panel", "of quantiles", PEOPLE[:300], OTHERS[MEASURED].quantile(np.arange(1, 100) / 100),
+         ["Of panel: in all of the 3 columns no row has a smaller value than the row before"]),
+        ("panel", "of the same persons, rounded", PEOPLE[:300],
+         PEOPLE[100:].assign(chol=PEOPLE["chol"].round(1), bmi=PEOPLE["bmi"].round()),
+         ["200 of the 300 names in column 'patient_id' of the table are in it as well"]),
+        ("panel", "with the labels of the same persons", PEOPLE[MEASURED][:100],
+         PEOPLE[MEASURED][50:250] + 0.01,
+         ["50 of the 100 names in column 'index' of the table are in it as well"]),
+    )
+    for options in [{argument: beside, "columns": [c for c in table if c != "patient_id"]}]
 ]  # fmt: skip

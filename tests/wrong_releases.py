@@ -94,6 +94,17 @@ PLANS = [
         ["Each combination of values is there 2 times", "Pass each person once"],
     ),
     cautioned(
+        "three waves of each person, whose age changes",
+        csv(
+            [*COLUMNS, "born"],
+            SEXES * 3,
+            TOWNS * 3,
+            [age + wave for wave in range(3) for age in AGES],
+            [2020 - age for age in AGES] * 3,
+        ),
+        ["column 'born', 'town' is there 3 times", "as if each person had 3 rows"],
+    ),
+    cautioned(
         "two files that share 100 persons",
         PEOPLE + "".join(PEOPLE.splitlines(True)[61:161]),
         ["100 rows one after another are there again", "Pass each person once"],
@@ -145,6 +156,11 @@ PLANS = [
         ["Column 'weight' has the name of a survey weight"],
         BY_SEX,
         'table = ["weight"]',
+    ),
+    cautioned(
+        "a sample with unequal weights, which no output uses",
+        csv([*COLUMNS, "fnlwgt"], SEXES, TOWNS, AGES, [50 + k % 97 for k in range(ROWS)]),
+        ["'fnlwgt' has the name of a survey weight, from 5", "not everyone", "one stratum"],
     ),
     cautioned(
         "counts by a number of persons",

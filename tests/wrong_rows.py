@@ -48,12 +48,34 @@ BY_AGE = pd.DataFrame({"age": range(20, 80), "single": RNG.poisson(9, 60),
 MIXED_AGES = BY_AGE.sample(frac=1, random_state=1).reset_index(drop=True)
 
 
+#: Seven years of the people, in the order of persons and mixed; the job is that of the year.
+OF_YEAR = np.random.default_rng(54)
+YEARS = {
+    **{name: np.repeat(TABLE[name], 7) for name in ("region", "sex")},
+    "job": OF_YEAR.integers(0, 9, 7 * N), "wage": OF_YEAR.integers(100, 999, 7 * N),
+}  # fmt: skip
+MIXED_YEARS = OF_YEAR.permutation(7 * N)
+
+
 def repeated(times, order=slice(None), **others):
     columns = {name: np.repeat(values, times)[order] for name, values in PEOPLE.items()}
     return {"t.csv": written({**columns, **others})}
 
 
 ROWS = [
+    *(
+        Shell(
+            f"seven years of each person, {how}",
+            f"table t.csv --columns {columns} --max-leakage 1",
+            ["column 'region', 'sex' is there 7 times", "as if each person had 7 rows"],
+            {"t.csv": written({name: values[order] for name, values in YEARS.items()})},
+            cautioned=True,
+        )
+        for how, columns, order in (
+            ("whose job changes", "region,sex,job", slice(None)),
+            ("in mixed order", "sex,job", MIXED_YEARS),
+        )
+    ),
     *(
         Shell(
             f"unequal weights in {name!r}, {how}",
@@ -65,6 +87,7 @@ ROWS = [
         for name, how, weights, columns in (
             ("weight", "by strata", BY_SEX, "region,age,sex"),
             ("weight", "by strata that are left out", BY_SEX, "region,age"),
+            ("wt", "more different than bodies", (1.3 * OF_MEAN_1**2).round(4), "region,age"),
             ("weight", "of mean 1", (OF_MEAN_1 / OF_MEAN_1.mean()).round(4), "region,age,sex"),
             ("wgt_pers", "as of a frame", OF_BODIES * 10 - 390, "region,age,sex"),
         )

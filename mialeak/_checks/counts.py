@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any, NoReturn
 
 import numpy as np
@@ -246,7 +246,7 @@ def _refuse_totals(name: Any, factor: Factor, totals: npt.NDArray[np.bool_]) -> 
                 invalid(f"column {name!r}", rule, remedy=remedy)
 
 
-def count_column(factors: dict[Any, Factor]) -> Any:
+def count_column(factors: Mapping[Any, Factor]) -> Any:
     """The column that looks like the counts of all others; None if there is none."""
     rows = len(next(iter(factors.values())).codes)
     for name, factor in factors.items():

@@ -29,11 +29,11 @@ __all__ = [
     "warn_of_chromosomes",
 ]
 
+#: Rows at most where counts are read from their mean: kernels round exactly up to here.
+MOST_ROWS = 2**45
 #: How far from whole n times a mean may be: rounding to nine decimals passes for n up to 1000, and
 #: the rounding of float sums; the nearest count is never in doubt.
 STRAY = 1e-6
-#: Rows at most where counts are read from their mean: kernels round exactly up to here.
-MOST_ROWS = 2**45
 #: So many columns are enough to compare the likelihoods of a row, of so many rows.
 _SITES, _ROWS = 20, 100
 #: A row counts the other allele where its log loss is above that of the other allele by so many

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._checks.counts import numbers_of
-from mialeak._checks.names import columns_that, is_called, words_of
+from mialeak._checks.names import columns_that, is_called, is_count_name, words_of
 from mialeak._columns import Factor
 
 __all__ = ["cautions_of_grossed", "cautions_of_units"]
@@ -28,6 +28,12 @@ _ERRORS = re.compile(r"se|stderr|stderror|moe|standardfehler")
 _SHARES = re.compile(r"cv|rse|cve|cvs|rsd|variationskoeffizient")
 _LOW = re.compile(r"lower|low|lo|lcl|lci|lb|ll|lcb|untergrenze")
 _HIGH = re.compile(r"upper|high|hi|ucl|uci|ub|ul|ucb|obergrenze")
+#: Words in names of counts that may be those of a sample: its weights then make the others agree
+#: with them better than chance would, and this is the chance.
+_COUNTS = re.compile(r"n|base|raw|unw|records?|cases|fallzahl|count|freq|frequency")
+_CHANCE = 1e-4
+#: Values that a cell expects at least.
+_EXPECTED = 5.0
 #: The same in two words, and a count of the American Community Survey with its margin of error.
 _ERRORS_IN_WORDS = ({"std", "err"}, {"std", "error"}, {"standard", "error"}, {"margin", "error"})
 _SHARES_IN_WORDS = ({"coefficient", "variation"}, {"relative", "error"})
@@ -77,6 +83,13 @@ def cautions_of_grossed(
         return next((x for each in column(other) for x in [_numbers(each, shown)]), None)
 
     met = [k for k in others if is_called(k, _SIZES) and _is_size(numbers(k), size)]
+    groups = [] if met else [each.codes[shown] for k in others for each in column(k)]
+    met = met or [
+        k
+        for k in others
+        if is_count_name(k) or is_called(k, _COUNTS)
+        if _is_sample(numbers(k), size, groups)
+    ]
     if met:
         return [
             f"{columns_that(met, 'seems')} to be the size of a sample, and column {name!r} to be "
@@ -155,6 +168,31 @@ def _is_size(values: FloatArray | None, counts: FloatArray) -> bool:
         return False
     are_times = np.median(counts / np.maximum(values, 1.0)) >= _TIMES
     return bool(are_times) and _slope(values, counts)[1] > _LINKED
+
+
+def _is_sample(
+    values: FloatArray | None, counts: FloatArray, groups: Sequence[npt.NDArray[Any]]
+) -> bool:
+    """Whether the counts are the values times weights, of the values of one of `groups` or of all.
+
+    As a part of the persons that are counted, such as those with a disease, the values would be
+    binomial, and their chi-squared distance as large as the number of cells, nearly.
+    """
+    from scipy.special import chdtr
+
+    if values is None or not _is_size(values, counts):
+        return False
+    for codes in [np.zeros(counts.size, np.int64), *groups]:
+        _, place = np.unique(codes, return_inverse=True)
+        share = np.bincount(place, values) / np.bincount(place, counts)
+        expected = counts * share[place]
+        known = expected >= _EXPECTED
+        spread = (expected * (1.0 - share[place]))[known]
+        distance = float(np.sum((values - expected)[known] ** 2 / spread))
+        freedom = int(np.count_nonzero(known)) - share.size
+        if freedom > 0 and chdtr(freedom, distance) < _CHANCE:
+            return True
+    return False
 
 
 def _is_cv(values: FloatArray | None, counts: FloatArray) -> bool:

@@ -94,11 +94,14 @@ _GENES = re.compile(
 #: Names of samples and of persons: of TCGA, ICGC, GTEx, the archives of reads, and with a number.
 _SAMPLE = re.compile(
     r"TCGA[-.][A-Z0-9]{2}[-.][A-Z0-9]{4}([-.].*)?|TARGET[-.]\d\d[-.]\w{6}.*|GTEX[-.]\w{4,}([-.].*)?|"
-    r"(DO|SP|SA)\d{2,6}|(HG|NA)\d{5}|GSM\d{3,}|[SED]R[RS]\d{5,}|SAM(N|D|EA)\d{5,}|\d{7}_\d{7}|"
+    r"(?-i:(DO|SP|SA)\d{2,6}|(HG|NA)\d{5})|GSM\d{3,}|[SED]R[RS]\d{5,}|SAM(N|D|EA)\d{5,}|"
+    r"\d{7}_\d{7}|"
     r"(patient|pat|subject|subj|participant|donor|person|individual|indiv|proband|sample|case|"
-    r"control)s?[_. -]?\d+([_. -].*)?",
+    r"control)s?[_. -]?\d+",
     re.IGNORECASE,
 )
+#: Names that number cases and controls together; alone, they number questions as well.
+_NOT_ALONE = ("case", "control")
 #: Share of the columns of numbers that have such names, from which they seem to be persons.
 _NEARLY_ALL = 0.8
 _PAIR = re.compile(r"(f?id|iid|sample|person|individual)[_. ]?([12])", re.IGNORECASE)
@@ -132,13 +135,15 @@ def row_cautions(
         *_of_summary_rows(factors, texts),
         *_of_results(factors, held),
         *_of_other_rows(factors, held),
-        *_of_sexes(held),
+        *_of_sexes(factors, held),
         *cautions_of_grouped_sites(held),
     ]
 
 
-def _of_sexes(held: Mapping[Any, tuple[FloatArray, IntArray]]) -> list[str]:
-    """A caution for columns of counts by sex: those of a person hold 0 and 1."""
+def _of_sexes(
+    factors: Mapping[Any, Factor], held: Mapping[Any, tuple[FloatArray, IntArray]]
+) -> list[str]:
+    """A caution for columns of counts by sex, where no two rows agree in all other columns."""
     sexes = [
         name
         for name, (values, _) in held.items()
@@ -149,6 +154,9 @@ def _of_sexes(held: Mapping[Any, tuple[FloatArray, IntArray]]) -> list[str]:
         and not (values % 1.0).any()
     ]
     if len(sexes) < 2 or max(held[name][0].max() for name in sexes) < _LEAST_COUNT:
+        return []
+    others = np.array([factors[name].codes for name in factors if name not in sexes])
+    if others.size and len(np.unique(others, axis=1).T) < others.shape[1]:
         return []
     return [
         f"Columns {listed(sexes)} are named by the sexes and hold whole numbers, as those of a "
@@ -212,6 +220,8 @@ def _of_other_rows(
     """Cautions for rows that are genes, pairs of persons, or groups of all combinations."""
     rows = max((len(factor.codes) for factor in factors.values()), default=0)
     samples = [name for name in held if _SAMPLE.fullmatch(str(name).strip())]
+    if len({*_NOT_ALONE} & {word_of(name).rstrip("_0123456789") for name in samples}) == 1:
+        samples = []
     if len(samples) >= max(_SITES, _NEARLY_ALL * len(held)):
         return [
             f"The columns seem to be persons, by their names {listed(samples, most=2)}. {_TAKE} "

@@ -19,6 +19,7 @@ __all__ = [
     "cautions_of_code_lists",
     "cautions_of_lines",
     "cautions_of_names",
+    "cautions_of_statistics",
     "number_of_blank_rows",
 ]
 
@@ -31,6 +32,34 @@ _REPEATED_NAMES = 0.25
 _MOST_CODES = 400
 #: What begins a line of remarks in the languages of statistical offices.
 _SOURCE = re.compile(r"(sources?|notes?|kilde|källa|quelle|fuente|fonte|bron|anmerkung)\s*:")
+
+
+#: Names of rows that describe a column: those of its location, and others, in small letters.
+_LOCATIONS = frozenset(("mean", "median", "average", "avg", "mittelwert", "moyenne", "media"))
+_STATISTIC_WORDS = """
+count,n,nobs,no.,number,std,sd,std.,stdev,std dev,st. dev.,standard deviation,std. dev.,var,
+variance,se,sem,s.e.,std. error,standard error,min,max,minimum,maximum,sum,unique,top,freq,iqr,mad,
+skew,skewness,kurt,kurtosis,missing,nunique,cv,range,q1,q2,q3,1st qu.,3rd qu.,min.,max.,mode
+"""
+_STATISTICS = _LOCATIONS.union(_STATISTIC_WORDS.replace("\n", "").split(","))
+_QUANTILE = re.compile(r"[pq]?\d{1,2}(\.\d+)?\s?%?")
+
+
+def cautions_of_statistics(named: Mapping[Any, Factor]) -> list[str]:
+    """A caution for rows that are a summary of persons, by a column or index that names these."""
+    for name, factor in named.items():
+        shown = np.flatnonzero(factor.rows_of_level)[: len(_STATISTICS)].tolist()
+        words = [str(factor.value(code)).strip().lower() for code in shown]
+        known = _STATISTICS.intersection(words)
+        if len(known) < 2 or _LOCATIONS.isdisjoint(known):
+            continue
+        if all(word in known or _QUANTILE.fullmatch(word) for word in words):
+            return [
+                f"The rows seem to be no persons but a summary of them, by column {name!r} "
+                f"({listed(sorted(known))}). Take the table of which it was computed; by means and "
+                "variances alone, mialeak.mean_tradeoff(target, mean, cov, n) is computed."
+            ]
+    return []
 
 
 def cautions_of_lines(factors: dict[Any, Factor], *, of_persons: bool = True) -> list[str]:

@@ -19,6 +19,7 @@ __all__ = [
     "cautions_of_one_row",
     "lone_markers",
     "marker_cautions",
+    "may_hold_markers",
     "rows_of_column",
 ]
 
@@ -59,6 +60,8 @@ _CODES = _REPEATED | _BELOW
 #: By what factor they are further from the others than these from one another: the second factor
 #: suffices, and the first if they are more frequent than the next value.
 _LONE, _FAR = 2.0, 4.0
+#: Standard deviations of whole numbers up to which the least ones are apart in a tail.
+_TAIL = 1.25
 #: They occur this many times as often as any other number where they stand near these.
 _OFTEN = 3
 #: Beside measures they are by this share of the span of all others away from these.
@@ -75,8 +78,13 @@ _RARE = 0.05
 _FEWEST_NUMBERS, _MOST_NUMBERS = 10, 1000
 
 
-def marker_cautions(factors: dict[Any, Factor], weights: IntArray | None = None) -> list[str]:
-    """A sentence for each marker that is counted as a value, with the argument that cures it.
+def marker_cautions(
+    factors: dict[Any, Factor],
+    weights: IntArray | None = None,
+    *,
+    cure: str = "pass missing=[{!r}]",
+) -> list[str]:
+    """A sentence for each marker that is counted as a value, with its cure.
 
     `weights` are the persons of each row, where a row is not one person.
     """
@@ -89,9 +97,15 @@ def marker_cautions(factors: dict[Any, Factor], weights: IntArray | None = None)
     return of_one_row + [
         f"{value!r} is counted as a value like any other, "
         f"{listed(places, show=lambda place: rows_of_column(*place))}. "
-        f"If it marks a missing value, pass missing=[{str(value)!r}]."
+        f"If it marks a missing value, {cure.format(str(value))}."
         for value, places in met.items()
     ]
+
+
+def may_hold_markers(column: npt.NDArray[Any]) -> bool:
+    """Whether a look at all values of finite numbers is worth while, by the ends of these."""
+    low, high = float(column.min()), float(column.max())
+    return low in _CODES or low == 0.0 or high in _REPEATED or max(high, -low) >= _NINES[0]
 
 
 def cautions_of_gaps(factors: Mapping[Any, Factor]) -> list[str]:
@@ -251,6 +265,8 @@ def _far_off(values: npt.NDArray[np.float64], shown: IntArray) -> list[int]:
     while high - low > 1 and numbers[high - 1] in _ABOVE:
         high -= 1
     marking = list(numbers[:low]) if numbers[low] >= 0.0 else []
+    if marking and _is_tail(numbers, low, values, shown):
+        return []
     # The oldest may be 97: the marks begin where a number is far above the one before.
     far = [k for k in range(high, numbers.size) if numbers[k] > _FACTOR * max(numbers[k - 1], 1.0)]
     if far:
@@ -261,6 +277,23 @@ def _far_off(values: npt.NDArray[np.float64], shown: IntArray) -> list[int]:
         marking = _spikes(values, shown)
     marking = marking or _zeros(numbers, values, shown)
     return [int(np.flatnonzero(values == number)[0]) for number in marking]
+
+
+def _is_tail(
+    numbers: npt.NDArray[np.float64], low: int, values: npt.NDArray[np.float64], shown: IntArray
+) -> bool:
+    """Whether the `low` least of whole numbers go on from the others, which grow rare towards them.
+
+    As -1 does in whole numbers around 5, but not in numbers of children, most of which are 0.
+    """
+    if (numbers % 1.0).any() or numbers.size - low < 3:
+        return False
+    known = np.isfinite(values)
+    rows = shown[known][np.argsort(values[known])]
+    chance = np.sqrt(rows[low])
+    is_near = np.diff(numbers[: low + 1]).max() <= _TAIL * numbers[low:].std()
+    is_edge = rows[low] - 2.0 * chance > 0.5 * rows[low:].max()
+    return bool(is_near and not is_edge and rows[:low].max() <= rows[low] + chance)
 
 
 def _repeated(values: npt.NDArray[np.float64], shown: IntArray) -> list[float]:

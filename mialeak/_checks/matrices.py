@@ -42,12 +42,17 @@ _CODES = [
     ((-9.0, 0.0, 1.0, 2.0), (1, 0, 1, 2)),
 ]
 _NEARLY_ALL = 0.9
+#: Fewest rows that all rise by no chance, and how often a column does in the first of them.
+_RISING, _TWICE = 10, 2
+#: Relative difference of two entries that would be equal without rounding, as of an inverse; and
+#: the fewest rows of a triangle whose zeros are no coincidence.
+_SYMMETRIC, _TRIANGLE = 1e-8, 5
 #: A mean 0 and a variance 1 after rounding to three decimals and more.
 _TYPED = 2e-3
 #: So many columns without a heterozygous genotype are no coincidence.
 _HOMOZYGOUS = 10
-#: Rows of a description by pandas: the number of rows, mean, deviation and five quantiles.
-_DESCRIPTION = 8
+#: Columns that rise together with the rows do so in this many rows at least, equal ones aside.
+_RISING = 10
 #: So many rows at the end and at the start may sum up the others, rounded to so many decimals; and
 #: the largest probability that a person is so near by chance.
 _TAIL, _HEAD, _DECIMALS, _CHANCE = 6, 3, 8, 1e-4
@@ -77,11 +82,17 @@ def cautions_of_matrix(
     of rows of genotypes that are alike.  `are_sites` is whether columns have names of sites.
     """
     rows, columns = matrix.shape
-    if rows == columns > 2 and not (matrix != matrix.T).any():
+    of_pairs = _shape_of_pairs(matrix) if rows == columns > 2 else ""
+    if of_pairs:
         return [
-            f"The {rows:,} columns are symmetric to the {rows:,} rows, as in a matrix of "
-            "correlations, relationships or distances. Take the table of which it was computed, "
-            "with a row for each person."
+            f"{of_pairs}, as in a matrix of correlations, relationships or distances. Take the "
+            "table of which it was computed, with a row for each person."
+        ]
+    if columns > 2 and _rise_together(matrix):
+        return [
+            f"All {columns:,} columns rise from each row to the next, or stay as they are, as "
+            "quantiles of several measures do. Take the table of which they were computed, with a "
+            "row for each person."
         ]
     copies = _of_copies(matrix, categories, kin) or same_persons(kin)
     cautions = _of_summaries(matrix) + copies
@@ -119,6 +130,25 @@ def cautions_of_matrix(
         f"The {rows:,} rows differ as sites do, and the {columns:,} columns as persons do: each "
         "row is taken for a person here. Transpose the table if its rows are sites.",
     ]
+
+
+def _rise_together(matrix: Numbers) -> bool:
+    """Whether all columns rise with the rows, more than twice each on average by no chance."""
+    rises = np.diff(matrix[:_RISING].astype(np.float64), axis=0) > 0.0
+    often = len(matrix) >= _RISING and rises.sum() >= _TWICE * rises.shape[1]
+    return bool(often and (matrix[1:] >= matrix[:-1]).all() and (matrix[-1] > matrix[0]).all())
+
+
+def _shape_of_pairs(matrix: Numbers) -> str:
+    """What shows that a square matrix is one of pairs: it is symmetric, or a half of that."""
+    values, size = np.asarray(matrix, np.float64), len(matrix)
+    scale = np.abs(values).max(axis=1)
+    if (np.abs(values - values.T) <= _SYMMETRIC * np.minimum(scale, scale[:, None])).all():
+        return f"The {size:,} columns are symmetric to the {size:,} rows"
+    is_half = np.tril(values, -1).any() != np.triu(values, 1).any()
+    if not is_half or size < _TRIANGLE or not np.diagonal(values).all():
+        return ""
+    return f"All values on one side of the diagonal of the {size:,} rows and columns are 0"
 
 
 def _of_copies(
@@ -206,6 +236,8 @@ def _genotypes_of(matrix: Numbers) -> Numbers | None:
         held = _hold(matrix, codes)
         if held.mean() < _NEARLY_ALL or min(_SIDE, len(held)) > held.sum():
             continue
+        if matrix.dtype == np.int8 and codes == counts and held.all():
+            return matrix if matrix.max() >= 1 else None
         sites = np.empty((len(matrix), int(held.sum())), np.int8)
         for block in kernel_blocks(matrix, matrix=False):
             sites[block] = np.asarray(counts, np.int8)[np.searchsorted(codes, matrix[block, held])]
@@ -307,15 +339,14 @@ def _near_pairs(
 
 
 def _of_summaries(matrix: Numbers) -> list[str]:
-    """A caution for first or last rows that sum up the others, or a table of summaries alone."""
+    """A caution for first or last rows that sum up the others, or rows that all rise."""
     rows, columns = matrix.shape
-    if rows == _DESCRIPTION and columns > 1:
-        quantiles = matrix[3:]
-        if (matrix[0] == matrix[0, 0]).all() and not (np.diff(quantiles, axis=0) < 0.0).any():
-            return [
-                "The 8 rows seem to be a description: the number of rows, mean, standard "
-                "deviation and quantiles. Take the table of which it was computed."
-            ]
+    if _rise(matrix):
+        return [
+            f"In all of the {columns:,} columns no row has a smaller value than the row before, as "
+            "of quantiles, cumulative sums or moments of time. Each row is taken for a person "
+            "here: take the table of the persons."
+        ]
     if rows <= _SIDE:
         return []
     total = matrix.sum(axis=0)
@@ -337,6 +368,15 @@ def _of_summaries(matrix: Numbers) -> list[str]:
                 f"person. Take the {end} {size} rows out."
             ]
     return []
+
+
+def _rise(matrix: Numbers) -> bool:
+    """Whether no column falls from row to row, and several rise often and not in equal steps."""
+    if len(matrix) < _RISING or (matrix[1:_RISING] < matrix[: _RISING - 1]).any():
+        return False
+    steps = np.diff(matrix.astype(np.float64), axis=0)
+    often = (np.count_nonzero(steps, axis=0) >= _RISING - 1) & (np.ptp(steps, axis=0) > 0.0)
+    return bool(np.count_nonzero(often) > 1 and not (steps < 0.0).any())
 
 
 def _summary(row: Numbers, mean: FloatArray, others: Numbers) -> str | None:

@@ -151,7 +151,10 @@ def cautions_of(
         cautions += _of_no_base(factors, bases)
     if letters:
         cautions.append(_of_letters(letters, texts))
-    of_numbers, foreign = text_number_cautions({k: texts[k] for k in texts if k not in letters})
+    unpublished = {k for k in texts if not chosen and len(texts[k]) == len(factors[k].codes)}
+    of_numbers, foreign = text_number_cautions(
+        {k: texts[k] for k in texts if k not in letters}, unpublished
+    )
     spelt = {k: factors[k] for k in texts if k not in letters and k not in foreign}
     cautions += of_numbers + cautions_of_spellings(spelt)
     cautions += cautions_of_thousands({k: factors[k] for k in numbers if numbers[k] is not None})
@@ -186,8 +189,8 @@ def cautions_of(
     ]
     cautions += _of_group_means(factors, numbers)
     cautions += _of_persons(factors, numbers, {*known, *counts})
-    alone = all(len(words) >= len(factors[name].codes) for name, words in texts.items())
-    return cautions + _of_frequencies({name: values for name, (values, _) in held.items()}, alone)
+    unique = all(len(words) >= len(factors[name].codes) for name, words in texts.items())
+    return cautions + _of_frequencies({name: values for name, (values, _) in held.items()}, unique)
 
 
 def size_cautions(rows: int) -> list[str]:
@@ -196,7 +199,7 @@ def size_cautions(rows: int) -> list[str]:
         return []
     return [
         f"The table has {rows} rows, and the answer is the limit for many. If its rows are groups "
-        "with means of their own, pass the table of their persons."
+        "with means of their own, or a summary, pass the table of their persons."
     ]
 
 

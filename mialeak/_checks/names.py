@@ -12,7 +12,6 @@ from mialeak._arrays import listed
 __all__ = [
     "NAMES_OF_ALLELES",
     "NAMES_OF_MEASURES",
-    "NAMES_OF_PERIODS",
     "NAMES_OF_VARIABLES",
     "VARIANT",
     "WORDS_OF_SEXES",
@@ -22,9 +21,11 @@ __all__ = [
     "is_called",
     "is_copies_name",
     "is_count_name",
+    "is_group_name",
     "is_household_name",
     "is_name_of_relatives",
     "is_number_of_examples",
+    "is_period_name",
     "is_person_name",
     "is_weight",
     "word_of",
@@ -40,28 +41,39 @@ _PART = re.compile(r"\d+|[^\W\d_]+")
 _PERSON_WORDS = """
 id uid uuid ssn cpr email pidp idno lopnr löpnr personnummer bsn rinpersoon hetu kennitala mrn
 subjid usubjid idind pseudonym upn pseudo_id pseudo-id study_id fodselsnummer fødselsnummer fnr
-iid studyid patno pat_no pat_id record_id recordid hospital_no hospital_number hosp_no patientennr
-patienten_nr probandennr chart_no chi_number
+iid studyid patno pat_no pat_id record_id recordid hospital_no hospital_number hosp_no chart_no
+chi_number orig.ident ptid rid submitter_id case_submitter_id patient_barcode bcr_patient_barcode
+tumor_sample_barcode
 """
 _WHO = (
     "person|pers|patient|subject|user|customer|sample|case|client|member|participant|respondent|"
     "resp|student|pupil|employee|individual|ind|nhs|p|s|speaker|author|writer|account|annotator|"
-    "worker|reviewer|player|driver"
+    "worker|reviewer|player|driver|donor|animal|mouse|biosample|patienten|probanden|fall|teilnehmer"
 )
 _PERSON = re.compile(
-    rf"#?(({_WHO})[_. -]?(id|nr|no|num|number|key)|[ef]id|{'|'.join(_PERSON_WORDS.split())})"
+    rf"#?(({_WHO})[_. -]?(id|nr|no|num|number|nummer|key)|id[_. -]({_WHO})|[ef]id|"
+    rf"{'|'.join(map(re.escape, _PERSON_WORDS.split()))})"
 )
 #: Nouns for a person, which are also names of categories: of a subject at school, of a control.
 _NOUN_WORDS = """
 person patient subject participant respondent individual customer employee client pupil student
 sample case member user username speaker author writer account annotator worker reviewer player
-driver login email handle nickname screen_name
+driver login email handle nickname screen_name donor mouse
 """
 _NOUNS = frozenset(_NOUN_WORDS.split())
 #: Those of devices, and of visits to a site: of few values they are kinds of devices, or waves.
 _DEVICE = re.compile(
     r"(device|session|host|ip|cookie|browser|visitor)[_. -]?(id|nr|no|key|addr(ess)?)?"
 )
+#: Words in names of columns of other groups, whose members are different persons or samples.
+_GROUP_WORDS = """
+school schools class classroom grade teacher hospital clinic site centre center practice ward
+department region county district state country nation city town village municipality area zip
+postcode postal plz cluster psu stratum strata batch plate lane run species strain type firm company
+branch store occupation job industry diagnosis icd schule klasse land kreis gemeinde bezirk kommune
+"""
+_GROUPS = frozenset(_GROUP_WORDS.split())
+
 #: Names of columns of numbers of households, and of families: FID is that of PLINK.
 _HOUSEHOLD = re.compile(
     r"(household|hh|hushold|hushåll|haushalts?|dwelling|family|fam|menage|h)[_. -]?"
@@ -84,8 +96,16 @@ trimestre semestre période periode kvartal månad måned vecka uge ola anno añ
 perioden stichtag zeit vuosi jaar peildatum berichtsjahr referenzjahr reference_date ref_date
 reference_period ref_period reference_year refper periodo calendar_year census_year rok godina
 imp imputation imputed implicate mi_m replicate
+yr yrs fy ano anos ronda onda vlna sweep snapshot timepoint occasion
 """
-NAMES_OF_PERIODS = frozenset(_PERIOD_WORDS.split())
+_PERIODS = frozenset(_PERIOD_WORDS.split())
+#: The same with a word that states of what it is a year or a wave.
+_PERIOD = re.compile(
+    r"(school|academic|data|survey|study|fiscal|financial|reporting|report|census|calendar|panel|"
+    r"tax|schul|studien|haushalts|erhebungs|läs|skole)[_. -]?"
+    r"(year|yr|wave|round|month|quarter|term|period|jahr|welle|år)s?"
+    r"|(year|wave|round|sweep|time)[_. -]?(nr|no|num|number|id|code|label|point)"
+)
 
 #: Names of columns that state what a number counts, or in which unit it is, in small letters.
 _MEASURE_WORDS = """
@@ -117,7 +137,7 @@ freq_weight frequency_weight repwt repwgt
 pondera ponderacion pondfin pondih pondii pondiio ipondi fac_tri fac_men fex fex_c fact_exp
 factor_exp factor fator_expansao peso_final a_fnlwgt hweight finalwt ef107 db090 pb040 pb060 rb050
 rb060 v1028 v1032 waga vaha suly súly grossing_factor hochr coef_elev coefelev
-iponde pesofin fatorexp
+iponde pesofin fatorexp pond
 """
 _WEIGHTS = frozenset(_WEIGHT_WORDS.split())
 #: Those that may be the weight of a body, or another factor.
@@ -137,8 +157,8 @@ _EXAMPLES = re.compile(
 #: Other names of weights of a design, as in NHANES, DHS, BRFSS and ESS, or of inverse probability.
 _DESIGN = re.compile(
     r"wt(mec|int)prp|wt[a-z]{2,4}\d{0,2}yr|v005|llcpwt|wtss(all|ps|nr)?|[dp]weight|(psp|an|d|p)w(ei)?ght|"
-    r"(s?w_?)?ip[tc]?w|(survey|svy|samp|sampling|design|post_?strat\w*|nonresponse|calibration|"
-    r"population|replicate|ip[tc]?w?|ps|inverse_?prob\w*)[_. -]?(weight|wght|wgt|wt)s?"
+    r"(s?w_?)?ip[tc]?w|(survey|svy|samp|sampling|design|post_?strat\w*|nonresponse|calib(ration)?|raking|"
+    r"population|replicate|ip[tc]?w?|ps|inverse_?prob\w*)[_. -]?(weight|wght|wgt|wt|w)s?"
 )
 
 #: Names of columns of counts, in small letters, in the languages of statistical offices.
@@ -243,6 +263,11 @@ def is_name_of_relatives(name: Any) -> bool:
     return is_household_name(name) or _DRAWN_TOGETHER.fullmatch(word_of(name)) is not None
 
 
+def is_group_name(name: Any) -> bool:
+    """Whether a word of the name is that of a group of different persons, such as of a school."""
+    return not _GROUPS.isdisjoint(words_of(name))
+
+
 def columns_that(names: Sequence[Any], verb: str) -> str:
     """The columns as the subject of a verb in the singular: "Columns 'a', 'b' hold"."""
     if len(names) == 1:
@@ -270,6 +295,12 @@ def is_number_of_examples(name: Any) -> bool:
 def is_count_name(name: Any) -> bool:
     """Whether a column has the name of a count."""
     return word_of(name) in _COUNT_NAMES
+
+
+def is_period_name(name: Any) -> bool:
+    """Whether a column has the name of years or waves, in each of which a person may be."""
+    word = word_of(name)
+    return word in _PERIODS or _PERIOD.fullmatch(word) is not None
 
 
 def is_copies_name(name: Any) -> bool:

@@ -3,33 +3,34 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Container, Mapping
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
-from scipy import special
 
 from mialeak._arrays import FloatArray, listed
+from mialeak._checks.alike import cautions_of_alike_rows, quoted
 from mialeak._checks.names import (
-    NAMES_OF_PERIODS,
     columns_that,
     is_body_weight,
     is_count_name,
     is_household_name,
     is_number_of_examples,
+    is_period_name,
     is_person_name,
     is_weight,
-    word_of,
 )
-from mialeak._checks.samples import LEVEL, are_days, groups_of_rows, number_persons
+from mialeak._checks.samples import groups_of_rows, number_persons
 from mialeak._columns import Factor, factor_from_values, factor_if_plain, numeric_levels
 from mialeak._fields import as_numbers
 from mialeak._labels import names_of
 
 __all__ = [
+    "Rows",
     "cautions_of_cells",
+    "cautions_of_names_beside",
+    "cautions_of_same_names",
     "cautions_of_shared_persons",
     "names_of_rows",
     "person_cautions",
@@ -50,20 +51,16 @@ _INDICES = (_INDEX, "", "Unnamed: 0", "__index_level_0__")
 _FIRST = 1000
 #: Fewest values of a column named as persons that are looked at, and of one of another name.
 _FEWEST_NAMED, _FEWEST = 5, 20
-#: Rows of a value in an index of names, rows of a value of which rows are compared, on average, and
-#: fewest measures in which they are alike, and different values of each.
-_ROWS_OF_NAME, _ROWS_OF_ALIKE, _FEWEST_ALIKE, _FEWEST_MEASURED = 20, 10, 2, 10
-#: The name of a person with a part that others have too: the last one, a letter, or the first one.
-_PARTS = (
-    re.compile(r"(?P<stem>.+?)[\W_]+(?P<part>[^\W_]+)"),
-    re.compile(r"(?P<stem>.*\d)(?P<part>[A-Za-z]{1,2})"),
-    re.compile(r"(?P<part>[^\W_]+)[\W_]+(?P<stem>.+)"),
-)
-#: Variance of the difference of two ranks that are rounded to one place: 2 / 12.
-_VARIANCE_OF_PLACE = 1.0 / 6.0
+#: Rows of a value in an index of names.
+_ROWS_OF_NAME = 20
 #: Fewest different counts of cells, pairs of rows that would agree if they were persons, and rows
 #: up to which these are compared.
 _FEWEST_COUNTS, _FEWEST_PAIRS, _MOST_CELLS = 3, 7.0, 2**17
+#: The difference of two correlations, by Fisher's transformation, that is no chance, times the root
+#: of the number of rows: six standard deviations; and the largest correlation.
+_SURE, _ONE = 8.5, 0.999999
+#: Rows of a name at most, on average.
+_ROWS_OF_ALIKE = 10
 #: By how much the sum or the mean of weights, typed or of single precision, differs from 1.
 _SHARES = 1e-6
 
@@ -86,7 +83,8 @@ def unpublished_columns(table: Any, published: Container[Any], rows: int) -> dic
         return columns
     for place, name in enumerate(index.names):
         key, level = _INDEX if name is None else name, index.get_level_values(place)
-        if name in published or (name is None and (_INDEX in every or level.is_unique)):
+        numbers_rows = level.is_unique and level.dtype.kind in "iufbmM"
+        if name in published or (name is None and (_INDEX in every or numbers_rows)):
             continue
         for factor in factor_if_plain({key: level.to_numpy()}, key):
             columns.setdefault(key, factor)
@@ -130,6 +128,31 @@ def _signs_of_persons(
     unpublished: Mapping[Any, Factor], published: Mapping[Any, Factor], rows: IntArray
 ) -> list[str]:
     chosen = {name: Factor(each.codes[rows], each.levels) for name, each in unpublished.items()}
+    named = _signs_of_names(chosen, published)
+    if named:
+        return named
+    columns = len(published) + len(chosen)
+    if columns > _MOST_COLUMNS or columns * rows.size > _MOST_VALUES:
+        return []
+    every = {name: Factor(each.codes[rows], each.levels) for name, each in published.items()}
+    owner, others = groups_of_rows({**every, **chosen}, among=chosen)
+    if owner is not None and not is_household_name(owner):
+        return [
+            f"Rows of one value of column {quoted(owner, published)} agree in column "
+            f"{listed(others)}, as those of a person, or of a household, do."
+        ]
+    measures = {name: Factor(each.codes[rows], each.levels) for name, each in published.items()}
+    numbers = number_persons(chosen)
+    names = {name: each for name, each in {**every, **chosen}.items() if name not in numbers}
+    return cautions_of_alike_rows(names, measures, chosen)
+
+
+def cautions_of_names_beside(columns: Mapping[Any, Factor]) -> list[str]:
+    """The same by the names of columns of another table, which describe the rows of this one."""
+    return [f"{sign} {_CURE}" for sign in _signs_of_names(columns, ())]
+
+
+def _signs_of_names(chosen: Mapping[Any, Factor], published: Container[Any]) -> list[str]:
     numbers = number_persons(chosen)
     for name, factor in chosen.items():
         if name in numbers:
@@ -138,129 +161,17 @@ def _signs_of_persons(
         values = int(np.count_nonzero(factor.rows_of_level))
         if _FEWEST_NAMED <= values < known and is_person_name(name, values, known):
             return [
-                f"Column {_quoted(name, published)} has the name of an identifier, and "
+                f"Column {quoted(name, published)} has the name of an identifier, and "
                 f"{known:,} rows have {values:,} of its values."
             ]
-        is_index = name in _INDICES and _order(factor) is None
+        is_index = name in _INDICES and _are_words(factor)
         if is_index and max(_FEWEST, known / _ROWS_OF_NAME) <= values < known:
             return [f"The index has {values:,} values in {known:,} rows."]
-    columns = len(published) + len(chosen)
-    if columns > _MOST_COLUMNS or columns * rows.size > _MOST_VALUES:
-        return []
-    every = {name: Factor(each.codes[rows], each.levels) for name, each in published.items()}
-    named, others = groups_of_rows({**every, **chosen}, among=chosen)
-    if named is not None and not is_household_name(named):
-        return [
-            f"Rows of one value of column {_quoted(named, published)} agree in column "
-            f"{listed(others)}, as those of a person, or of a household, do."
-        ]
-    measures = {name: Factor(each.codes[rows], each.levels) for name, each in published.items()}
-    names = {name: each for name, each in {**every, **chosen}.items() if name not in numbers}
-    return _of_alike_rows(chosen, measures) or _of_parts_of_names(names, measures)
-
-
-def _quoted(name: Any, published: Container[Any]) -> str:
-    return repr(name) if name in published else f"{name!r}, which is left out,"
-
-
-def _of_alike_rows(chosen: Mapping[Any, Factor], published: Mapping[Any, Factor]) -> list[str]:
-    """A caution for a column whose rows of one value differ little in what is published.
-
-    It has at most ten rows for each value on average.  Half of the measures, and two of them,
-    differ more between its values than within them.  Of numbers neighbours must differ too: a
-    column that rises with a measure names no persons.
-    """
-    measures = {name: ranks for name, each in published.items() if (ranks := _ranks(each)).size}
-    if len(measures) < _FEWEST_ALIKE:
-        return []
-    for name, factor in chosen.items():
-        shown = factor.rows_of_level[factor.rows_of_level > 0]
-        is_short = _FEWEST <= shown.size < len(factor.codes) <= _ROWS_OF_ALIKE * shown.size
-        if not is_short or factor.n_missing or is_household_name(name) or are_days(factor):
-            continue
-        order = _order(factor)
-        alike = [k for k, ranks in measures.items() if _are_alike(ranks, factor.codes, order)]
-        if len(alike) >= max(_FEWEST_ALIKE, len(measures) / 2):
-            return [
-                f"Rows of one value of column {_quoted(name, published)} are alike in "
-                f"column {listed(alike)}, as those of a person are."
-            ]
     return []
 
 
-def _of_parts_of_names(names: Mapping[Any, Factor], published: Mapping[Any, Factor]) -> list[str]:
-    """The same for names that are different in each row, but not without their last or first part.
-
-    As P17_T0 and P17_T1 are: few such parts, each in the name of several persons.
-    """
-    measures = {name: ranks for name, each in published.items() if (ranks := _ranks(each)).size}
-    for name, factor in names.items() if len(measures) >= _FEWEST_ALIKE else ():
-        rows = len(factor.codes)
-        if not _FEWEST <= rows <= _MOST_CELLS or not isinstance(factor.value(0), str):
-            continue
-        if factor.n_missing or factor.rows_of_level.max() > 1:
-            continue
-        words = [factor.value(code) for code in factor.codes.tolist()]
-        for pattern in _PARTS:
-            if not all(map(pattern.fullmatch, words[:_FIRST])):
-                continue
-            matched = [part for part in map(pattern.fullmatch, words) if part]
-            parts = {part["part"] for part in matched}
-            stems, codes = np.unique([part["stem"] for part in matched], return_inverse=True)
-            is_short = _FEWEST <= stems.size < rows and len(parts) <= _ROWS_OF_ALIKE
-            if len(matched) < rows or not is_short:
-                continue
-            alike = [k for k, ranks in measures.items() if _are_alike(ranks, codes, None)]
-            if len(alike) >= max(_FEWEST_ALIKE, len(measures) / 2):
-                return [
-                    f"Names in column {name!r} are {stems.size:,} different ones without "
-                    f"{listed(sorted(parts))}, and the rows of one are alike in column "
-                    f"{listed(alike)}, as visits of a person are."
-                ]
-    return []
-
-
-def _ranks(factor: Factor) -> FloatArray:
-    """The ranks of the numbers of a measure without a missing value; empty for other columns."""
-    levels = as_numbers(factor.levels, text=isinstance(factor.value(0), str))
-    rows = factor.rows_of_level
-    if levels is None or factor.n_missing or np.count_nonzero(rows) < _FEWEST_MEASURED:
-        return np.zeros(0)
-    order = np.argsort(np.asarray(levels, np.float64), kind="stable")
-    ranks = np.empty(len(levels))
-    ranks[order] = np.cumsum(rows[order]) - rows[order] / 2.0
-    return ranks[factor.codes]
-
-
-def _order(factor: Factor) -> IntArray | None:
-    """The codes in the order of their numbers; None if they are words."""
-    levels = as_numbers(factor.levels, text=isinstance(factor.value(0), str))
-    if levels is None:
-        return None
-    order = np.argsort(np.asarray(levels, np.float64), kind="stable")
-    return np.asarray(order[factor.rows_of_level[order] > 0])
-
-
-def _are_alike(ranks: FloatArray, codes: IntArray, order: IntArray | None) -> bool:
-    """Whether the correlation of two rows of one code is above 1/2, by no chance.
-
-    Ranks are known to one place: a few pairs of rows that agree differ by less than they may.
-    """
-    sizes = np.bincount(codes)
-    means = np.bincount(codes, ranks) / np.maximum(sizes, 1)
-    rows, groups = codes.size, np.count_nonzero(sizes)
-    between = float(sizes @ (means - ranks.mean()) ** 2) / (groups - 1.0)
-    inside = float(np.square(ranks - means[codes]).sum()) / float(rows - groups)
-    within = max(inside, _VARIANCE_OF_PLACE)
-    if order is not None:
-        steps = float(np.square(np.diff(means[order])).mean())
-        if steps < float(np.var(means[order])):  # twice the variance if numbers are in random order
-            return False
-    typical = (rows - float(np.square(sizes).sum()) / rows) / (groups - 1.0)
-    share = (between - within) / max(between + (typical - 1.0) * within, 1e-300)
-    ratio = between / max(within, 1e-300)
-    chance = float(special.fdtrc(groups - 1.0, rows - groups, ratio))
-    return bool(share > 0.5 and chance < LEVEL)
+def _are_words(factor: Factor) -> bool:
+    return as_numbers(factor.levels, text=isinstance(factor.value(0), str)) is None
 
 
 def cautions_of_cells(
@@ -310,7 +221,7 @@ def cautions_of_shared_persons(
     group = np.concatenate([np.full(len(rows), k) for k, rows in enumerate(places.values())])
     rows = np.concatenate(list(places.values()))
     for name, factor in unpublished_columns(table, (), rows.size).items():
-        if name == by or word_of(name) in NAMES_OF_PERIODS:
+        if name == by or is_period_name(name):
             continue
         codes = factor.codes[rows].astype(np.int64)
         known = codes >= 0
@@ -351,6 +262,77 @@ _CURE = (
     "The report is about rows, and a person of several rows leaks more: take one row for each "
     "person, such as the mean of theirs."
 )
+
+
+class Rows(NamedTuple):
+    """A table, which of its rows are used, and their numbers, columns in one order for both."""
+
+    table: Any
+    places: IntArray
+    numbers: npt.NDArray[Any]
+
+
+def cautions_of_same_names(rows: Rows, others: Rows, published: Container[Any]) -> list[str]:
+    """A caution where `others` hold persons of `rows`, by a column or index of names.
+
+    Two studies may number their persons alike, and in one order: ranks of values must also be
+    more correlated than each with those of the next name.
+    """
+    beside = _names_of_each(others, published)
+    for name, known in _names_of_each(rows, published).items():
+        there = beside.get(name, {})
+        shared = [each for each in known if each in there]
+        if len(shared) < _FEWEST:
+            continue
+        first = rows.numbers[[known[each] for each in shared]][:, :_MOST_COLUMNS]
+        second = others.numbers[[there[each] for each in shared]][:, :_MOST_COLUMNS]
+        pairs = [_ranked(first[:, k], second[:, k]) for k in range(first.shape[1])]
+        same = [_are_of_same(each) for each in pairs if np.ptp(each, axis=1).all()]
+        if same and 2 * sum(same) >= len(same):
+            return [
+                f"{len(shared):,} of the {len(known):,} names in column {name!r} of the "
+                "table are in it as well, with like values, as of the same persons. Take "
+                "other people: what is known of the population includes these otherwise."
+            ]
+    return []
+
+
+def _names_of_each(rows: Rows, published: Container[Any]) -> dict[Any, dict[Any, int]]:
+    """The place of each name, for the index and the columns that name each row but few."""
+    columns = unpublished_columns(rows.table, published, len(rows.places))
+    named = {
+        name: list(map(each.value, each.codes[rows.places].tolist()))
+        for name, each in columns.items()
+        if each.codes.min() >= 0 and _is_short(each)
+    }
+    if hasattr(rows.table, "iloc"):
+        named.setdefault(_INDEX, rows.table.index[rows.places].tolist())
+    return {name: {str(each): k for k, each in enumerate(values)} for name, values in named.items()}
+
+
+def _is_short(factor: Factor) -> bool:
+    """Whether a value has ten rows at most, on average."""
+    return bool(len(factor.codes) <= _ROWS_OF_ALIKE * np.count_nonzero(factor.rows_of_level))
+
+
+def _ranked(*columns: npt.NDArray[Any]) -> FloatArray:
+    """The ranks of the values of columns; equal values have one."""
+    ranks = []
+    for column in columns:
+        _, codes, times = np.unique(column, return_inverse=True, return_counts=True)
+        ranks.append((np.cumsum(times) - 0.5 * times)[codes])
+    return np.array(ranks)
+
+
+def _are_of_same(ranks: FloatArray) -> bool:
+    """Whether two columns are more correlated than the first with the second, moved by one.
+
+    By 1/2, and beyond chance, by Fisher's transformation.
+    """
+    every = np.corrcoef([*ranks, np.roll(ranks[1], 1)])[0]
+    same, moved = np.clip(every[1:], -_ONE, _ONE).tolist()
+    gain = math.atanh(same) - math.atanh(moved)
+    return bool(same - moved > 0.5 and gain > _SURE / math.sqrt(ranks.shape[1] - 3.0))
 
 
 def weight_cautions(published: Mapping[Any, Factor]) -> list[str]:

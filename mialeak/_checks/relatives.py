@@ -279,8 +279,9 @@ def relatives_cautions(
 ) -> tuple[list[str], list[Any]]:
     """Cautions for columns that name groups of persons and are averaged, and these columns.
 
-    With a correlation r of the k members of a group the difference of the two worlds is
-    ``sqrt(1 + (k - 1) r)`` times as large as that of persons who are drawn alone.
+    With a correlation r of the members of a group the difference of the two worlds is, for one of
+    k, ``(1 + (k - 1) r) / sqrt(1 + (s - 1) r)`` times as large as that of persons who are drawn
+    alone, s the mean size of the group of a row; it is largest for r = 1.
     """
     cautions, names = [], []
     for name in (*texts, *held):
@@ -299,11 +300,14 @@ def relatives_cautions(
             continue
         names.append(name)
         most = int(sizes.max())
+        times = most / math.sqrt(float(sizes @ sizes) / rows)
+        averaged = "It is averaged here as a measurement"
+        use = "The share of each is published here" if name in texts else averaged
         cautions.append(
             f"Column {name!r} seems to name the household, family, pair or matched set of a row: "
-            f"{rows:,} rows have {groups:,} of its values. It is averaged here as a measurement: "
+            f"{rows:,} rows have {groups:,} of its values. {use}: "
             f"pass exclude=[{name!r}]. Persons who are drawn together and are alike leak more than "
-            f"persons drawn alone, small leakages up to {math.sqrt(most):.2g} times as much where "
+            f"persons drawn alone, small leakages up to {times:.2g} times as much where "
             f"{most} are. If rows of one value are of one person, take one row for each first."
         )
     return cautions, names

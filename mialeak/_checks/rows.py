@@ -1,25 +1,16 @@
-"""Signs that the rows of a table, passed as persons, are cells or parts of persons, or copies.
-
-Persons that have several rows show by too few rows that no other row equals.  Rows of different
-persons are drawn from some law: a law that has the frequencies of the columns, and of as many pairs
-of columns as a tree connects, is simulated.  Real rows may have more equal ones, but not hardly any
-alone where it has many.  And each column is bound to the others, as where rows are copies: columns
-of groups, as of the classes of a school, are not bound to those of persons.
-"""
+"""Signs that the rows of a table, passed as persons, are cells or parts of persons."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Iterator, Mapping, Sequence
-from functools import partial
-from itertools import combinations
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, listed
-from mialeak._cells import Cells, all_differ, codes_of, count_cells, joint_sums
+from mialeak._arrays import listed
+from mialeak._cells import Cells, codes_of, count_cells, joint_sums
 from mialeak._checks.counts import (
     are_counts,
     count_column,
@@ -27,16 +18,16 @@ from mialeak._checks.counts import (
     numbers_of,
     refuse_counted,
 )
-from mialeak._checks.names import is_count_name, is_household_name, is_person_name
+from mialeak._checks.multiples import cautions_of_multiples
+from mialeak._checks.names import is_count_name, is_person_name
 from mialeak._checks.samples import LEVEL, long_table, numbers_within, repeated_piece
-from mialeak._checks.structure import MOST_COLUMNS, common_divisor
+from mialeak._checks.structure import FEWEST_PAIRS, MOST_COLUMNS, agreeing, common_divisor
 from mialeak._columns import Factor
 
 __all__ = [
-    "cautions_of_copies",
     "cautions_of_omitted_counts",
     "cautions_of_rows",
-    "copies_later",
+    "columns_of_counts",
     "counts_of_cells",
 ]
 
@@ -46,8 +37,8 @@ IntArray = npt.NDArray[np.int64]
 #: each cell from which that is a quota.
 _FEWEST_DOUBLED, _QUOTA = 10, 50
 
-#: Pairs of rows that are expected to agree before it is remarkable that none does.
-_FEWEST_PAIRS = 7.0
+#: The same in all columns of persons, of whom designs make some more distinct than chance.
+_FEWEST_EQUAL = 20.0
 
 #: Combinations of values for each row up to which a table of counts is likely to list so many.
 _DENSE = 20
@@ -70,8 +61,17 @@ _FEWEST_BLOCKS, _MORE_BLOCKS, _IN_ORDER, _COMMON = 50, 1.05, 0.1, 0.05
 _FIRST_ROWS = 10_000
 
 
-def cautions_of_rows(factors: Mapping[Any, Factor], cells: Cells) -> list[str]:
-    """A sentence if the rows, passed as persons, are cells, or some are there twice."""
+def cautions_of_rows(
+    factors: Mapping[Any, Factor],
+    cells: Cells,
+    values: Mapping[Any, Factor],
+    every: Mapping[Any, Factor],
+) -> list[str]:
+    """A sentence if the rows, passed as persons, are cells, or some are there twice.
+
+    `factors` are the columns of the rows, `values` those of the cells; `every` are the columns of
+    the table, also those that are left out, or those of its first rows.
+    """
     cell_counts = cells.counts
     # Rows that agree in all columns agree in some of them.
     alone = cell_counts.max() == 1
@@ -95,7 +95,39 @@ def cautions_of_rows(factors: Mapping[Any, Factor], cells: Cells) -> list[str]:
             f"{size:,} rows one after another are there again, in the same order, as where files "
             "that share persons were joined. Pass each person once."
         )
-    return cautions
+    if not cautions and alone:
+        cautions = _of_distinct(factors)
+    is_more = len(every) > len(factors)
+    if is_more and len(next(iter(every.values())).codes) >= cell_counts.sum():
+        return cautions or cautions_of_multiples(every, None)
+    return cautions or cautions_of_multiples(values, cell_counts)
+
+
+def columns_of_counts(every: Mapping[Any, Factor]) -> list[Any]:
+    """The columns that seem to hold the counts of the rows, which are cells then; none if none."""
+    met = counts_of_cells(every)
+    for name in filter(is_count_name, () if met else every):
+        sizes = [np.count_nonzero(each.rows_of_level) for k, each in every.items() if k != name]
+        if math.prod(sizes) <= _DENSE * len(every[name].codes) and count_column(every) == name:
+            return [name]
+    return met
+
+
+def _of_distinct(factors: Mapping[Any, Factor]) -> list[str]:
+    """A sentence if no two rows are equal, though persons of independent columns often would be."""
+    rows = len(next(iter(factors.values())).codes)
+    if rows < 2 or len(factors) > MOST_COLUMNS or numbers_within(factors):
+        return []
+    pairs = rows * (rows - 1) / 2.0
+    pairs *= math.prod(agreeing(*codes_of(factor)) for factor in factors.values())
+    if pairs < _FEWEST_EQUAL:
+        return []
+    return [
+        f"No two of the {rows:,} rows are equal, where about {pairs:,.0f} pairs of so many persons "
+        "would be: each combination of values seems to be listed once (SELECT DISTINCT, "
+        "drop_duplicates). Pass one row for each person, or the counts of the combinations with "
+        "counts='n'."
+    ]
 
 
 def _of_weights(factors: Mapping[Any, Factor], cells: Cells) -> list[str]:
@@ -158,7 +190,7 @@ def cautions_of_omitted_counts(
         used = [np.count_nonzero(factor.rows_of_level) for factor in others.values()]
         rows, combinations = len(every[name].codes), math.prod(used)
         is_grid = len(used) > 1 < min(used) and rows == combinations >= _FEWEST_CELLS
-        if name in named and is_grid and count_column(dict(every)) == name:
+        if name in named and is_grid and count_column(every) == name:
             refuse_counted(name, argument)
         if are_counts(every[name]):
             return [
@@ -265,18 +297,15 @@ def _cells_as_rows(factors: Mapping[Any, Factor]) -> Iterator[tuple[list[Any], l
     if rows < 2 or not 2 < len(names) <= MOST_COLUMNS:
         return
     pairs = {name: codes_of(factors[name]) for name in names}
-    agreeing = {}
-    for name, (codes, size) in pairs.items():
-        counted = np.bincount(codes, minlength=size).astype(np.float64)
-        agreeing[name] = float(counted @ (counted - 1.0)) / (rows * (rows - 1.0))
+    shares = {name: agreeing(*pair) for name, pair in pairs.items()}
     splits = [(names[:k], names[k:]) for k in range(2, len(names) - 1)]
     splits += [([key for key in names if key != name], [name]) for name in names]
     for keys, counts in splits:
-        expected = rows * (rows - 1) / 2.0 * math.prod(agreeing[name] for name in keys)
+        expected = rows * (rows - 1) / 2.0 * math.prod(shares[name] for name in keys)
         used = [np.count_nonzero(factors[name].rows_of_level) for name in keys]
         is_grid = min(used) > 1 and math.prod(used) == rows >= _FEWEST_OF_GRID
         if (
-            (expected >= _FEWEST_PAIRS or (is_grid and all(_rise(factors[k]) for k in counts)))
+            (expected >= FEWEST_PAIRS or (is_grid and all(_rise(factors[k]) for k in counts)))
             and all(holds_counts(factors[name]) for name in counts)
             and _rows_differ([pairs[name] for name in keys], rows)
         ):
@@ -306,170 +335,3 @@ def _rows_differ(columns: Sequence[tuple[npt.NDArray[Any], int]], rows: int) -> 
         if len(count_cells(first, part).counts) < part:
             return False
     return True
-
-
-Codes = tuple[npt.NDArray[Any], int]
-
-#: Fewest rows, and the first rows that are looked at: in all columns, and in all but one.
-_FEWEST_ROWS, _FIRST, _FIRST_WITHOUT = 200, 2**15, 10_000
-#: Share of rows alone from which nothing is simulated; that of the expected ones below which these
-#: are too few, and the fewest that are expected; how many more different rows are.
-_OFTEN_ALONE, _RARELY, _FEWEST_ALONE, _MORE_CELLS = 0.3, 0.4, 50, 1.25
-#: Least share of rows that shuffling a column changes, and how many more cells it makes.
-_CHANGED, _MORE_SHUFFLED = 0.1, 1.05
-
-
-def copies_later(every: Mapping[Any, Factor]) -> list[Callable[[], list[str]]]:
-    """What simulates, when cautions are asked for: :func:`cautions_of_copies` of the first rows."""
-    if not every:
-        return []
-    first = {name: Factor(each.codes[:_FIRST].copy(), each.levels) for name, each in every.items()}
-    return [partial(cautions_of_copies, first)]
-
-
-def cautions_of_copies(every: Mapping[Any, Factor]) -> list[str]:
-    """A sentence if nearly all rows have an equal one, in all columns or in all but one.
-
-    None if a column names persons, or numbers the rows: other cautions concern these.
-    """
-    sizes = {name: int(np.count_nonzero(each.rows_of_level)) for name, each in every.items()}
-    rows = len(next(iter(every.values())).codes) if every else 0
-    if rows < _FEWEST_ROWS or not 2 < len(every) <= MOST_COLUMNS:
-        return []
-    if any(is_person_name(k, size, rows) or is_household_name(k) for k, size in sizes.items()):
-        return []
-    several = {name: each for name, each in every.items() if sizes[name] > 1}
-    several = {name: each for name, each in several.items() if not all_differ(each)}
-    sentence = _alone(several, min(rows, _FIRST))
-    if sentence:
-        return [
-            f"Only {sentence} Persons seem to be repeated, as by survey weights or by a merge of "
-            "tables. Pass each person once."
-        ]
-    first = min(rows, _FIRST_WITHOUT)
-    cells = _number_of_cells(several, first)
-    for name in several:
-        others = {key: each for key, each in several.items() if key != name}
-        if cells < _MORE_CELLS * _number_of_cells(others, first):
-            continue
-        sentence = _alone(others, first)
-        if sentence:
-            return [
-                f"Without column {name!r} only {sentence} Persons seem to have several rows, with "
-                f"different values of {name!r}, as explode and merge make them. Pass one row a "
-                "person, or add a column that identifies the person, and name it with person='ID'."
-            ]
-    return []
-
-
-def _number_of_cells(factors: Mapping[Any, Factor], rows: int) -> int:
-    columns = [codes_of(each, slice(rows)) for each in factors.values()]
-    return int(count_cells(columns, rows).counts.size)
-
-
-def _alone(factors: Mapping[Any, Factor], rows: int) -> str:
-    """How many of the first rows no other equals, and expected ones, if these are far more."""
-    columns = [codes_of(each, slice(rows)) for each in factors.values()]
-    if len(columns) < 2:
-        return ""
-    cells = count_cells(columns, rows).counts
-    alone = int(np.count_nonzero(cells == 1))
-    most = math.prod(size for _, size in columns)
-    if alone > _OFTEN_ALONE * rows or most < _MORE_CELLS * cells.size:
-        return ""
-    columns = _merged(columns, rows)
-    start, pairs, shared = _tree(columns, rows)
-    simulated = count_cells(_simulated(columns, start, pairs, rows), rows).counts
-    expected = int(np.count_nonzero(simulated == 1))
-    if expected < max(_FEWEST_ALONE, alone / _RARELY):
-        return ""
-    if simulated.size < _MORE_CELLS * cells.size or not _are_bound(columns, shared, cells.size):
-        return ""
-    return (
-        f"{alone:,} of {rows:,} rows equal no other row; of rows of different persons, with the "
-        f"same frequencies of columns and of pairs of columns, about {expected:,} would."
-    )
-
-
-def _are_bound(columns: Sequence[Codes], shared: FloatArray, cells: int) -> bool:
-    """Whether each column is bound to all others: there are more cells where it is shuffled.
-
-    It is shuffled among rows that agree in the column it depends on most.  Pupils of a class agree
-    in all columns of the class, but not in one of their own, which may be shuffled.
-    """
-    rng = np.random.default_rng(1)
-    rows, met = columns[0][0].size, 0
-    for k, (codes, size) in enumerate(columns):
-        others = [*columns[:k], *columns[k + 1 :]]
-        parent = columns[int(np.argmax(shared[k]))][0]
-        shuffled = np.empty_like(codes)
-        shuffled[np.argsort(parent, kind="stable")] = codes[np.lexsort((rng.random(rows), parent))]
-        if np.mean(shuffled != codes) < _CHANGED:
-            continue
-        met += 1
-        if count_cells([*others, (shuffled, size)], rows).counts.size < _MORE_SHUFFLED * cells:
-            return False
-    return met > 1
-
-
-def _simulated(
-    columns: Sequence[Codes], start: int, pairs: Sequence[tuple[int, int]], rows: int
-) -> list[Codes]:
-    """Columns that are drawn from a tree of pairs of the columns."""
-    rng = np.random.default_rng(0)
-    drawn = {start: columns[start][0][rng.integers(0, rows, rows)]}
-    for parent, child in pairs:
-        codes, size = columns[parent]
-        order = np.argsort(codes, kind="stable")
-        times = np.bincount(codes, minlength=size)
-        begin = np.cumsum(times) - times
-        of_row = drawn[parent]
-        place = begin[of_row] + (rng.random(rows) * times[of_row]).astype(np.int64)
-        drawn[child] = columns[child][0][order[place]]
-    return [(drawn[k], size) for k, (_, size) in enumerate(columns)]
-
-
-def _merged(columns: Sequence[Codes], rows: int) -> list[Codes]:
-    """The columns, of which those that exclude or determine one another are made one.
-
-    So are indicators of the values of a column, or questions that are asked after an answer.
-    """
-    merged: list[Codes] = []
-    for codes, size in columns:
-        cells = count_cells([(codes, size)], rows)
-        current = cells.of_row, cells.counts.size
-        k = 0
-        while k < len(merged):
-            both = count_cells([current, merged[k]], rows)
-            if both.counts.size < current[1] + merged[k][1]:
-                current = both.of_row, both.counts.size
-                del merged[k]
-                k = 0
-            else:
-                k += 1
-        merged.append(current)
-    return merged
-
-
-def _tree(columns: Sequence[Codes], rows: int) -> tuple[int, list[tuple[int, int]], FloatArray]:
-    """The column to begin with, the pairs of the tree with most mutual information, and that."""
-    entropy = [_entropy([pair], rows) for pair in columns]
-    shared = np.full((len(columns), len(columns)), -math.inf)
-    for j, k in combinations(range(len(columns)), 2):
-        shared[j, k] = shared[k, j] = (
-            entropy[j] + entropy[k] - _entropy([columns[j], columns[k]], rows)
-        )
-    start = int(np.argmax(entropy))
-    known, pairs = [start], []
-    while len(known) < len(columns):
-        among = shared[known]
-        among[:, known] = -math.inf
-        parent, child = divmod(int(np.argmax(among)), len(columns))
-        pairs.append((known[parent], child))
-        known.append(child)
-    return start, pairs, shared
-
-
-def _entropy(columns: Sequence[Codes], rows: int) -> float:
-    share = count_cells(columns, rows).counts / rows
-    return -float(share @ np.log(share))

@@ -21,6 +21,7 @@ __all__ = [
     "are_days",
     "common_copies",
     "differ_together",
+    "distance_of_shares",
     "groups_of_rows",
     "log_chance_of_all_cells",
     "long_table",
@@ -303,12 +304,18 @@ def _is_finer(factor: Factor, other: Factor) -> bool:
 
 
 def shares_differ(rows: IntArray, people: IntArray) -> bool:
-    """Whether the rows of each value of a column are no random sample of its people.
-
-    By a chi-squared test with p < 1e-9; values that expect fewer than 5 rows are taken together.
-    """
+    """Whether the rows of each value of a column are no random sample of its people (p < 1e-9)."""
     from scipy.special import chdtrc
 
+    freedom, distance = distance_of_shares(rows, people)
+    return freedom > 0 and bool(chdtrc(freedom, distance) < LEVEL)
+
+
+def distance_of_shares(rows: IntArray, people: IntArray) -> tuple[int, float]:
+    """Degrees of freedom and chi-squared distance of a sample of rows from the people of a column.
+
+    Values that expect fewer than 5 rows are taken together.
+    """
     seen, whole = rows.astype(np.float64), people.astype(np.float64)
     share = seen.sum() / whole.sum()
     common = whole * min(share, 1.0 - share) >= _EXPECTED
@@ -316,16 +323,14 @@ def shares_differ(rows: IntArray, people: IntArray) -> bool:
     for counts in (seen, whole):
         lumped.append(np.append(counts[common], counts[~common].sum()))
     seen, whole = lumped
-    if whole[-1] * min(share, 1.0 - share) < _EXPECTED:
-        if len(whole) < 2:
-            return False
+    if whole[-1] * min(share, 1.0 - share) < _EXPECTED and len(whole) > 1:
         seen, whole = (np.append(each[:-2], each[-2] + each[-1]) for each in lumped)
     if len(whole) < 2:
-        return False
+        return 0, 0.0
     expected = share * whole
     distance = float(np.sum((seen - expected) ** 2 / expected))
     distance *= (whole.sum() - 1.0) / (whole.sum() - seen.sum())  # drawn without replacement
-    return bool(chdtrc(len(whole) - 1, distance) < LEVEL)
+    return len(whole) - 1, distance
 
 
 def differ_together(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,7 @@ from scipy.special import bdtrc, erf
 
 from mialeak._arrays import FloatArray, Numbers
 
-__all__ = ["cautions_of_centred", "cautions_of_scaled"]
+__all__ = ["cautions_of_centred", "cautions_of_scaled", "columns_of_rows"]
 
 #: Means and standard deviations to which scores are scaled: of IQ, T, PISA, stens, stanines.
 _SCALES = (
@@ -187,3 +188,68 @@ def _step_of(column: npt.NDArray[Any]) -> float:
         while gap > error:
             step, gap = gap, abs(math.remainder(step, gap))
     return step if step >= _STEP * error else 0.0
+
+
+#: Rounding of a mean of 0, for each row's share, and of other numbers of a scaler.
+_ROUNDING, _SCALER = 1e-13, 1e-9
+#: Different numbers of a column that no design balances: of standard deviation 1, and of any.
+_LEVELS, _BALANCED = 6, 20
+#: Values that are multiples of this share of 1 may be shares that are rounded, or of a few items.
+_SHARE = 1e-4
+_FROM_0_TO_1 = "the least value 0 and the largest value 1"
+
+
+def columns_of_rows(columns: Mapping[Any, FloatArray]) -> dict[str, list[Any]]:
+    """Columns that a scaler computed from these very rows, by what it made of them.
+
+    None that a design may have so: of few values, on a grid that holds 0, or symmetric to 0.  One
+    from 0 to 1 may hold shares: so must be all columns but one, which is the response.
+    """
+    kinds: dict[str, list[Any]] = {}
+    for name, column in columns.items():
+        kind = _kind_of(column) if column.size > 2 else ""
+        if kind:
+            kinds.setdefault(kind, []).append(name)
+    if sum(column.min() < 0.0 or column.max() > 1.0 for column in columns.values()) > 1:
+        kinds.pop(_FROM_0_TO_1, None)
+    return kinds
+
+
+def _kind_of(column: FloatArray) -> str:
+    n, low, high = column.size, float(column.min()), float(column.max())
+    if low == 0.0 and high == 1.0 and _is_alone(column, low) and _is_alone(column, high):
+        is_measured = _differ(column, _BALANCED) and _step_of(np.unique(column)) < _SHARE
+        return _FROM_0_TO_1 if is_measured else ""
+    size = float(np.abs(column).sum())
+    if low < 0.0 < high and abs(float(column.sum())) <= _ROUNDING * n * size:
+        square = float(column @ column)
+        is_one = any(abs(square - one) <= _SCALER * one for one in (n, n - 1.0, 1.0))
+        if is_one and _differ(column, _LEVELS):
+            return "mean 0 and standard deviation 1"
+        return "mean 0" if _differ(column, _BALANCED) and not _is_design(column) else ""
+    if low < 0.0 < high and np.count_nonzero(column < 0.0) <= n / 2.0 >= np.count_nonzero(
+        column > 0
+    ):
+        first, middle, third = np.quantile(column, (0.25, 0.5, 0.75))
+        is_robust = abs(middle) <= _SCALER and abs(third - first - 1.0) <= _SCALER
+        if is_robust and _differ(column, _BALANCED) and not _is_design(column):
+            return "the median 0 and quartiles that are 1 apart"
+    return ""
+
+
+def _is_alone(column: FloatArray, value: float) -> bool:
+    return bool(np.count_nonzero(column == value) == 1)
+
+
+def _differ(column: FloatArray, least: int) -> bool:
+    """Whether a column has so many different values, or as many as rows."""
+    return np.unique(column).size >= min(least, column.size)
+
+
+def _is_design(column: FloatArray) -> bool:
+    """Whether a design has such columns: on a grid of half steps from 0, or symmetric to 0."""
+    ordered = np.sort(column)
+    if np.abs(ordered + ordered[::-1]).max() <= _SCALER * ordered[-1]:
+        return True
+    step = 0.5 * _step_of(np.unique(column))
+    return step > 0.0 and bool(np.abs(column / step - np.rint(column / step)).max() < _EQUAL**0.5)

@@ -133,9 +133,9 @@ _WORLDS = re.compile(
     "(in|out|non|not|no|is|members?|nonmembers?|membership|with|without|target|victim|canar(y|ies)|"
     "train(ing)?|test|holdout|heldout|seen|unseen|present|absent|inserted|removed|excluded|"
     "included|base|baseline|controls?|null|alternative|reference|real|worlds?|runs?|models?|"
-    "scores?|values?|stat|statistics?|attack|data|col|column|unnamed|[a-dpqxyz]|h|prime|\\d+|"
-    "positives?|negatives?|neighbou?r(ing)?|original|(un)?(trained|treated|poisoned)|clean|full|"
-    "loo|augmented|plain|wo|mit|ohne|fresh)"
+    "(un)?(treated|trained)|poisoned|clean|positives?|negatives?|neighbou?r(ing)?|original|"
+    "augmented|plain|full|loo|wo|added|mit|ohne|"
+    "scores?|values?|stat|statistics?|attack|data|col|column|unnamed|[a-dhpqxyz]|prime|\\d+)"
 )
 _LEAST_UNIT = 8
 #: Words of a unit, or of how the numbers of several tokens or rows were made one.

@@ -33,6 +33,8 @@ _ALIKE = str.maketrans(
     "\u0391\u0392\u0395\u0396\u0397\u0399\u039a\u039c\u039d\u039f\u03a1\u03a4\u03a5\u03a7\u03bf",
     "ABEKMHOPCTXaeopcyxABEZHIKMNOPTYXo",
 )
+#: Letters and the pairs that stand for them: Goettingen is a spelling of one.
+_UMLAUTS = str.maketrans({"ä": "ae", "ö": "oe", "ü": "ue", "æ": "ae", "ø": "oe", "å": "aa"})
 #: A whole number with a word behind it.
 _WITH_WORD = re.compile(r"(\d+)\s+([^\W\d_]{2,12})\.?")
 #: Months and days, with the year first or last.
@@ -89,8 +91,8 @@ def cautions_of_spellings(factors: dict[Any, Factor]) -> list[str]:
     name, rows = next(iter(met.items()))
     return [
         "Values that are the first letter of another, or differ in capitals, spaces, hyphens, a "
-        "last dot, leading zeros, a mark of a footnote or the script of a letter alone are counted "
-        "apart, in "
+        "last dot, leading zeros, ae for ä, a mark of a footnote or the script of a letter alone "
+        "are counted apart, in "
         f"column {listed(met)} (rows {listed(rows)} for {name!r}). If they mean the same, write "
         "them in the same way.",
         *others,
@@ -119,6 +121,7 @@ def _spelt_twice(factor: Factor) -> tuple[int, ...]:
         note = _FOOTNOTE.fullmatch(value.strip())
         value = note[1] if note and note[1] in bare else value
         word = _SEPARATOR.sub(" ", unicodedata.normalize("NFKC", value)).casefold()
+        word = word.translate(_UMLAUTS)
         word = " ".join(word.split())
         word = word.removesuffix(".") if any(map(str.isalpha, word)) else word
         number = _WHOLE.fullmatch(word)

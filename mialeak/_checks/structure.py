@@ -17,13 +17,15 @@ import numpy.typing as npt
 from mialeak._arrays import listed
 from mialeak._cells import codes_of, count_cells, summed
 from mialeak._checks.counts import numbers_of
-from mialeak._checks.names import NAMES_OF_PERIODS, NAMES_OF_VARIABLES, columns_that, word_of
+from mialeak._checks.names import NAMES_OF_VARIABLES, columns_that, is_period_name, word_of
 from mialeak._checks.samples import DATE
 from mialeak._checks.small_counts import cautions_of_small_counts
 from mialeak._columns import Factor
 
 __all__ = [
+    "FEWEST_PAIRS",
     "MOST_COLUMNS",
+    "agreeing",
     "cautions_of_alike",
     "cautions_of_counts",
     "cautions_of_dependence",
@@ -43,6 +45,10 @@ _DIVISIBLE, _FEWEST_ROUNDED = 1e4, 4
 
 #: Columns up to which one looks for counts among them.
 MOST_COLUMNS = 50
+
+#: Pairs of rows that are expected to agree before it is remarkable that none does, and combinations
+#: of values for each row up to which a table lists most of them.
+FEWEST_PAIRS, _DENSE = 7.0, 1.5
 
 #: Tables below each other: persons, how unlike their sums may be, share of the cells that differ.
 _FEWEST_PERSONS, _ALIKE, _NESTED = 50, 0.005, 0.9
@@ -252,7 +258,7 @@ def cautions_of_alike(categories: Mapping[Any, Factor], counts: IntArray) -> lis
 
     codes = {name: codes_of(factor) for name, factor in categories.items()}
     for name, (levels, size) in codes.items():
-        if not (word_of(name) in NAMES_OF_PERIODS or _are_dates(categories[name])):
+        if not (is_period_name(name) or _are_dates(categories[name])):
             continue
         others = [key for key in codes if key != name]
         parts = chain.from_iterable(combinations(others, k) for k in range(len(others), 0, -1))
@@ -369,17 +375,29 @@ def _other_counts(categories: Mapping[Any, Factor], counts: IntArray, column: st
         if without and rows > 1 and len(count_cells(without.values(), rows).counts) == rows:
             kept = without
             others.append(name)
+    if not others:
+        return []
     keys = list(kept.values())
+    shares = [agreeing(*pair) for pair in keys]
+    listed_by_all = math.prod(int(shown[name]) for name in kept)
+    by_chance = rows * (rows - 1) / 2.0 * math.prod(shares) < FEWEST_PAIRS
+    by_chance = by_chance and _DENSE * rows < listed_by_all
     return [
         name
         for name in numbers
         if name in others
         and (
-            not _is_code(categories[name], keys, rows)
+            not (by_chance or _is_code(categories[name], keys, rows))
             or _is_complement(categories[name], counts)
             or (len(column) >= _LONG_NAME and column in word_of(name))
         )
     ]
+
+
+def agreeing(codes: npt.NDArray[Any], size: int) -> float:
+    """The share of pairs of rows that agree in a column."""
+    counted = np.bincount(codes, minlength=size).astype(np.float64)
+    return float(counted @ (counted - 1.0)) / (len(codes) * (len(codes) - 1.0))
 
 
 def _is_complement(factor: Factor, counts: IntArray) -> bool:

@@ -35,13 +35,18 @@ def refuse_foreign_numbers(
     numbers: Mapping[Any, npt.NDArray[Any] | None],
     categories: Container[Any],
     argument: str,
+    *,
+    chosen: bool,
 ) -> None:
     """Refuse a column of very many numbers in another notation, unless it is a category by name.
 
-    `numbers` are the levels of each column of numbers, and None for a category.
+    `numbers` are the levels of each column of numbers, and None for a category.  Unless columns are
+    `chosen`, one with another value in every row is not published.
     """
     for name, factor in factors.items():
-        if numbers[name] is not None or name in categories:
+        if numbers[name] is not None or name in categories or names_persons(name):
+            continue
+        if not chosen and len(factor.levels) == len(factor.codes):
             continue
         if len(factor.levels) < _NO_CATEGORIES or not isinstance(factor.value(0), str):
             continue
@@ -54,7 +59,8 @@ def refuse_foreign_numbers(
             f"have numbers with a decimal point and no other sign; column {name!r} holds {word!r}, "
             f"and each of its {len(words):,} values would be a category"
         )
-        invalid(argument, rule, remedy=f"If that is meant, pass categories=[{name!r}]")
+        remedy = f"If that is meant, pass categories=[{name!r}]; if not, exclude=[{name!r}]"
+        invalid(argument, rule, remedy=remedy)
 
 
 def text_cautions(texts: Mapping[Any, list[str]], factors: Mapping[Any, Factor]) -> list[str]:
@@ -97,15 +103,22 @@ def names_persons(name: Any) -> bool:
 _UNIT = (
     r"\s*(?:[$€£¥%]|(?:eur|usd|gbp|chf|kr|sek|nok|dkk|pln|kg|g|cm|mm|m|lbs?|years|yrs?)\b\.?)\s*"
 )
+#: Digits: in groups of three, or of two and at last three, with decimals or without, or in one.
+_DIGITS = (
+    r"(?:\d{1,3}(?:(?P<sign>[.,'\u2019 \u00a0\u202f])\d{3})(?:(?P=sign)\d{3})*(?:[.,]\d+)?|"
+    r"\d{1,2}(?:,\d\d)+,\d{3}(?:\.\d+)?|\d+(?:[.,]\d+)?)"
+)
 _FOREIGN_NUMBER = re.compile(
-    rf"\(?(?:{_UNIT})?[+-]?(?:{_UNIT})?\d+(?:[.,'\u2019 \u00a0\u202f]\d+)*(?:{_UNIT})?\)?",
+    rf"\(?(?:{_UNIT})?[+-]?(?:{_UNIT})?{_DIGITS}(?:{_UNIT})?\)?",
     re.ASCII | re.IGNORECASE,
 )
 #: A duration, as pandas and Arrow have it.
 _DURATION = re.compile(r"(-?\d+ days?,? )?(-1 day, )?[+-]?\d+:\d\d:\d\d(\.\d+)?", re.ASCII)
-#: A number with a unit of any name behind it, as in 13.9 g/dL.
+#: A number with a unit of any name behind it, as in 13.9 g/dL; of one letter, of few, since others
+#: number seats, beds, classes and arms of chromosomes.
 _MEASURE = re.compile(
-    r"([+-]?\d+(?:[.,]\d+)?)\s*((?:[^\W\d_]|[µμ°%])(?:[^\W_]|[µμ°%/*^.²³-]){0,14})"
+    r"([+-]?\d+(?:[.,]\d+)?)\s*"
+    r"((?:[^\W\d_]|[µμ°%])(?:[^\W_]|[µμ°%/*^.²³-]){1,14}|[dghlmsyKLNVW%])"
 )
 #: A limit in place of a number: below the limit of detection, or the last age of a list.
 _LIMIT = re.compile(
@@ -119,28 +132,41 @@ _TWO_NUMBERS = re.compile(r"(\d{1,4}(?:\.\d+)?)\s*/\s*(\d{1,4}(?:\.\d+)?)", re.A
 _FEWEST_DECIMAL, _FEWEST, _UNITS = 8, 20, 3
 
 
-def text_number_cautions(texts: Mapping[Any, Sequence[str]]) -> tuple[list[str], set[Any]]:
-    """Cautions for columns of `texts` that hold numbers in some way of writing, and these."""
+def text_number_cautions(
+    texts: Mapping[Any, Sequence[str]], unpublished: Container[Any]
+) -> tuple[list[str], set[Any]]:
+    """Cautions for columns of `texts` that hold numbers in some way of writing, and these.
+
+    Of the columns that are `unpublished` every row has a value of its own.
+    """
     foreign: list[Any] = []
+    unread: list[Any] = []
     pairs: dict[Any, str] = {}
     limits: dict[Any, str] = {}
     for name, values in texts.items():
         words = [word for word in values if word.strip().lower() not in MARKERS]
         if not words:
             continue
+        if names_persons(name):
+            continue
         if are_foreign_numbers(words) or _are_measures(words):
-            foreign.append(name)
+            (unread if name in unpublished else foreign).append(name)
         elif limit := _limit_among(words):
             limits[name] = limit
         elif _are_two_numbers(words):
             pairs[name] = words[0]
     cautions = []
+    cure = "Write them with a decimal point and no other sign."
     if foreign:
-        words = [word for word in texts[foreign[0]] if word.strip().lower() not in MARKERS]
-        word = next(word for word in words if not is_number(word))
         cautions.append(
-            f"Numbers like {word!r} in column {listed(foreign)} are taken for names of categories: "
-            "the share of each is published. Write them with a decimal point and no other sign."
+            f"Numbers like {_foreign_among(texts[foreign[0]])!r} in column {listed(foreign)} are "
+            f"taken for names of categories: the share of each is published. {cure}"
+        )
+    if unread:
+        cautions.append(
+            f"Numbers like {_foreign_among(texts[unread[0]])!r} in column {listed(unread)} are "
+            f"text with another value in each row, and left out as names of rows are. {cure} If "
+            f"they are names, pass exclude={unread!r}."
         )
     if limits:
         name, word = next(iter(limits.items()))
@@ -155,7 +181,14 @@ def text_number_cautions(texts: Mapping[Any, Sequence[str]]) -> tuple[list[str],
             f"{listed(pairs)}, are taken for names of categories: the share of each is published. "
             "Write them in two columns."
         )
-    return cautions, {*foreign, *limits, *pairs}
+    return cautions, {*foreign, *unread, *limits, *pairs}
+
+
+def _foreign_among(words: Sequence[str]) -> str:
+    """The first that is neither a number nor the mark of a missing value."""
+    return next(
+        word for word in words if word.strip().lower() not in MARKERS and not is_number(word)
+    )
 
 
 def are_foreign_numbers(words: Sequence[str]) -> bool:

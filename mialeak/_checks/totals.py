@@ -179,8 +179,9 @@ def _rows_of_empties(
         sums, parts = _margin(kept, counts, detail, detail | here)
         if (gained := _odds_of_margin(sums, parts)) > 0.0:
             odds, rows, met = odds + gained, rows | here, met | margin
-        elif sums.sum() >= parts.sum() and ((sums >= parts) & (parts > 0))[sums > 0].all():
-            larger += 1
+        # Of a total whose parts are all left out as small there is none to compare it with.
+        is_larger = sums.sum() >= parts.sum() and (sums >= parts)[sums > 0].all()
+        larger += int(is_larger and 2 * sums[parts > 0].sum() >= sums.sum())
     names = [name for name, is_in in zip(empty, met, strict=True) if is_in]
     return rows, names, odds, list(empty) if larger == len(margins) else []
 

@@ -25,13 +25,14 @@ from mialeak._files.opening import VCF_HEAD, TableFile
 from mialeak._files.plink_text import (
     BESIDE,
     CHILDREN,
+    FAMILIES,
     HETEROZYGOUS,
     SEX_CHROMOSOME,
     Counts,
     Site,
-    children,
     is_autosomal,
     raw_sites,
+    relatives,
 )
 
 __all__ = ["GenotypeTable", "read_genetics"]
@@ -142,7 +143,7 @@ def _read(file: TableFile, columns: Any) -> GenotypeTable:
         why = "; ".join(kinds) or "it has no site"
         raise ValueError(f"{file} must hold biallelic sites of autosomes with genotypes ({why})")
     if constant == len(table) - 1 and len(people) > 2:
-        beside = {_DOSAGES, _FILTERED, CHILDREN}
+        beside = {_DOSAGES, _FILTERED, CHILDREN, FAMILIES}
         others = {kind: count for kind, count in omitted.items() if kind not in beside and count}
         kinds = (f"; omitted are {count:,} {kind}" for kind, count in others.items())
         raise ValueError(
@@ -173,6 +174,14 @@ def _notes(
             "is judged as if the others were unrelated."
         )
         yield note, False
+    if of_family := omitted.pop(FAMILIES, 0):
+        note = (
+            f"{of_family:,} of {people:,} people share a family (FID) or a parent with others of "
+            "the file. Each row is judged as if it were drawn alone. Siblings who are drawn "
+            "together leak more: the leakage scores of k of them are up to (k + 1) / 2 times those "
+            "stated here."
+        )
+        yield note, of_family > _LARGE * people
     if dosages := omitted.pop(_DOSAGES, 0):
         note = (
             f"Dosages (DS) of {dosages:,} sites are not used: counts are those of the genotypes "
@@ -374,7 +383,7 @@ def _bed_sites(
         reader = open_bed(file.path)
         size = 3 + -(-reader.iid_count // 4) * reader.sid_count
         families, people = reader.fid.tolist(), reader.iid.tolist()
-        omitted[CHILDREN] = children(people, reader.father.tolist(), reader.mother.tolist())
+        omitted += relatives(families, people, reader.father.tolist(), reader.mother.tolist())
     except ValueError as error:
         file.damaged("PLINK", error)
     if file.path.stat().st_size != size:

@@ -21,16 +21,17 @@ from mialeak._files.opening import TableFile
 __all__ = [
     "BESIDE",
     "CHILDREN",
+    "FAMILIES",
     "HETEROZYGOUS",
     "SEX_CHROMOSOME",
     "Counts",
     "Frequencies",
     "Site",
     "bare_chromosome",
-    "children",
     "identifier",
     "is_autosomal",
     "raw_sites",
+    "relatives",
     "same_alleles",
 ]
 
@@ -46,8 +47,13 @@ _SEX = re.compile(
 _REFSEQ = re.compile(r"nc_0+(?=\d+\.)")
 #: Why a column of a .raw file is omitted, and how PLINK ends its name.
 HETEROZYGOUS, _HET = "heterozygous genotypes", "_HET"
-#: Counted beside the sites that are omitted: people with a parent in the file.
+#: Counted beside the sites that are omitted: people with a parent in the file, and of a family.
 CHILDREN = "people with a parent among the others"
+FAMILIES = "people who share a family or a parent with others"
+#: Fewest families (FID) by which people are relatives, and most people of one: others are groups.
+_FEWEST_FAMILIES, _LARGEST_FAMILY = 20, 20
+#: Names of parents, and of families, that are unknown.
+_UNKNOWN = {"0", "", ".", "-9", "NA"}
 #: Bytes that the names of a site or a person take in Python, at least.
 BESIDE = 500
 #: What a .raw file has before its counts.
@@ -95,10 +101,28 @@ class Site(NamedTuple):
         return bool(self.chromosome) and self.position > 0
 
 
-def children(people: Sequence[str], *parents: Sequence[str]) -> int:
-    """How many people have a parent in the file, by the names of their fathers and mothers."""
-    known = set(people) - {"0"}
-    return sum(not known.isdisjoint(each) for each in zip(*parents, strict=True))
+def relatives(
+    families: Sequence[str], people: Sequence[str], *parents: Sequence[str]
+) -> Counter[str]:
+    """How many people have a parent in the file, and how many share a family or a parent.
+
+    Parents are named by fathers and mothers, families by FID: those that number one population, or
+    a few, are none.
+    """
+    known = set(people) - _UNKNOWN
+    of_parents = [not known.isdisjoint(each) for each in zip(*parents, strict=True)]
+    sizes = Counter(family for family in families if family not in _UNKNOWN)
+    if len(sizes) < _FEWEST_FAMILIES or max(sizes.values()) > _LARGEST_FAMILY:
+        sizes.clear()
+    times = [Counter(each) for each in parents]
+    of_family = [
+        sizes[family] > 1
+        or any(
+            name not in _UNKNOWN and each[name] > 1 for name, each in zip(names, times, strict=True)
+        )
+        for family, *names in zip(families, *parents, strict=True)
+    ]
+    return Counter({CHILDREN: sum(of_parents), FAMILIES: sum(of_family)})
 
 
 def is_autosomal(chromosome: str) -> bool:
@@ -175,7 +199,7 @@ def raw_sites(
             memory.take(2.0 * rows[-1].nbytes + BESIDE)  # they are put together once more
     if not rows:
         file.damaged("PLINK .raw", "it has no person")
-    omitted[CHILDREN] = children(people, fathers, mothers)
+    omitted += relatives(families, people, fathers, mothers)
     if len(set(people)) < len(people):
         people = [f"{family}:{name}" for family, name in zip(families, people, strict=True)]
     return people, zip(sites, np.stack(rows, axis=1), strict=True)

@@ -373,10 +373,10 @@ def audit(
     is enough for its confidence.  Of all outcomes of two values, 2 to 40 scores in a world, at most
     2.9% of the calibrated bounds at 95% are false, and 4.2% with other seeds.
 
-    **Cost.**  One sort, two sorted copies of the scores, and 20 to 40 ms, or with ties five times
-    that; areas, band and measured curve are computed when asked for. Beyond a confidence of 0.98
-    "calibrated" takes 20/(1 - confidence) draws: 0.3 s and 30 MB at 0.999, 3 s and 270 MB at
-    0.9999.
+    **Cost.**  One sort, two sorted copies of the scores, and 20 to 40 ms; with ties four to ten
+    times all that.  Areas, band and measured curve are computed when asked for.  Beyond a
+    confidence of 0.98 "calibrated" takes 20/(1 - confidence) draws: 0.3 s and 30 MB at 0.999, 3 s
+    and 270 MB at 0.9999.
 
     Examples
     --------

@@ -424,11 +424,10 @@ def _with_heeded(wanted: list[str] | None, options: argparse.Namespace) -> Any:
     if wanted is None:
         return None
     from mialeak._checks.names import (
-        NAMES_OF_PERIODS,
         is_count_name,
         is_household_name,
+        is_period_name,
         is_person_name,
-        word_of,
     )
 
     file = Path(options.file)
@@ -439,7 +438,7 @@ def _with_heeded(wanted: list[str] | None, options: argparse.Namespace) -> Any:
         heeded = [
             name
             for name in names
-            if word_of(name) in NAMES_OF_PERIODS
+            if is_period_name(name)
             or is_person_name(name)
             or is_household_name(name)
             or (

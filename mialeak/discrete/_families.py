@@ -159,6 +159,13 @@ def _binom(n: float, p: float) -> Family:
     return Family(lambda k: from_terms(binom_logpmf(k, n, p)))
 
 
+def _choices(k: FloatArray, n: float) -> list[FloatArray]:
+    """Terms of log(Gamma(n+k) / (k! Gamma(n))) by n: n - 1 rounds away digits of a small n."""
+    at = np.maximum(k, 1.0)
+    terms = log_gamma_ratio(at, n), -np.log(at), math.log(n), -math.lgamma(n + 1.0)
+    return [np.where(k > 0, term, 0.0) for term in terms]
+
+
 def _nbinom(n: float, p: float) -> Family:
     """n/(n+k) b(n; n+k, p) for a whole n, else a ratio of gamma functions."""
 
@@ -166,9 +173,7 @@ def _nbinom(n: float, p: float) -> Family:
         return from_terms(binom_logpmf(n, n + k, p), np.log1p(-k / (n + k)))
 
     def broken(k: FloatArray) -> tuple[FloatArray, FloatArray]:
-        power = _xlog1py(k, -p)
-        constant = n * math.log(p), -math.lgamma(n)
-        return from_terms(log_gamma_ratio(k + 1, n - 1), power, *constant)
+        return from_terms(*_choices(k, n), _xlog1py(k, -p), n * math.log(p))
 
     return Family(whole if float(n).is_integer() else broken)
 
@@ -200,12 +205,9 @@ def _yulesimon(alpha: float) -> Family:
 def _betanbinom(n: float, a: float, b: float) -> Family:
     """C(n+k-1, k) B(a+n, b+k)/B(a, b), B the beta function."""
     constant = log_gamma_ratio(np.array([a]), n) + log_gamma_ratio(np.array([b]), a)
-    constant -= math.lgamma(n)
     lost = max(-math.log(a), 0.0) + 2.0 * max(-math.log(b), 0.0)  # twice at k = 0
     return Family(
-        lambda k: from_terms(
-            log_gamma_ratio(k + 1, n - 1), -log_gamma_ratio(k + b, a + n), constant, lost=lost
-        )
+        lambda k: from_terms(*_choices(k, n), -log_gamma_ratio(k + b, a + n), constant, lost=lost)
     )
 
 

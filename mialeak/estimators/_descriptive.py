@@ -31,7 +31,6 @@ def _table(X: Any) -> FloatArray:
         table = table[:, None]
     if table.ndim != 2 or table.shape[0] < 3 or not table.shape[1]:
         invalid("X", f"have at least 3 rows and 1 column; its shape is {np.shape(X)}")
-    warn_of_repeats(table, "X")
     return table
 
 
@@ -72,7 +71,9 @@ def mean_influence(X: Any) -> InfluenceFunctions:
     Warns
     -----
     UserWarning
-        If each row occurs several times, as those of persons that are in the table several times.
+        With each caution of :func:`mialeak.mean_leakage`, such as persons with several rows or
+        columns that these rows centred; for more than 2**20 numbers only with those of persons
+        that an index names and of numbers that usually mark a missing value.
 
     Examples
     --------
@@ -82,7 +83,7 @@ def mean_influence(X: Any) -> InfluenceFunctions:
     >>> np.round(rows.leakage_scores(), 2)
     array([ 0.41,  0.52,  1.97,  0.06, 10.15])
     """
-    return of_rows(InfluenceFunctions(*_centred(_table(X))), X)
+    return of_rows(InfluenceFunctions(*_centred(_table(X))), X, kind="means")
 
 
 def variance_influence(X: Any) -> InfluenceFunctions:
@@ -108,7 +109,8 @@ def variance_influence(X: Any) -> InfluenceFunctions:
     Warns
     -----
     UserWarning
-        If each row occurs several times, as those of persons that are in the table several times.
+        If persons have several rows: each row occurs several times, or an index of pandas names
+        persons; and for numbers that usually mark a missing value, such as -9 and 999.
 
     Notes
     -----
@@ -126,6 +128,7 @@ def variance_influence(X: Any) -> InfluenceFunctions:
     array([0.  , 0.17, 0.01, 0.12, 2.25, 0.12, 0.24, 0.14])
     """
     table = _table(X)
+    warn_of_repeats(table, "X")
     n = table.shape[0]
     _, deviation = _centred(table)
     size = np.abs(deviation).max(axis=0)
@@ -146,7 +149,8 @@ def variance_influence(X: Any) -> InfluenceFunctions:
             remedy="Its variance is known from its mean: release that",
         )
     omitted = n * (n + 1.0) / (n - 1.0) ** 2 * squares - n / (n - 1.0) * spread
-    return of_rows(InfluenceFunctions(spread * (n / (n - 1.0)), squares - spread, omitted), X)
+    rows = InfluenceFunctions(spread * (n / (n - 1.0)), squares - spread, omitted)
+    return of_rows(rows, X, kind="columns")
 
 
 def quantile_influence(X: Any, q: Any = 0.5, *, density: Any = None) -> InfluenceFunctions:
@@ -176,7 +180,8 @@ def quantile_influence(X: Any, q: Any = 0.5, *, density: Any = None) -> Influenc
     Warns
     -----
     UserWarning
-        If each row occurs several times, as those of persons that are in the table several times.
+        If persons have several rows: each row occurs several times, or an index of pandas names
+        persons; and for numbers that usually mark a missing value, such as -9 and 999.
 
     Notes
     -----
@@ -199,6 +204,7 @@ def quantile_influence(X: Any, q: Any = 0.5, *, density: Any = None) -> Influenc
     array([0.11, 0.71, 0.11, 0.11, 0.31, 0.71, 0.31, 0.11, 0.31, 0.11])
     """
     table = _table(X)
+    warn_of_repeats(table, "X")
     q = np.atleast_1d(as_floats(q, "q"))
     if q.ndim != 1 or not q.size:
         invalid("q", f"be a number or a vector of them; its shape is {q.shape}")
@@ -220,7 +226,8 @@ def quantile_influence(X: Any, q: Any = 0.5, *, density: Any = None) -> Influenc
     psi = (q - below) / slope.T
     # Between two rows the estimate may lie anywhere: the jump of psi is no error of theirs.
     psi -= psi.mean(axis=0)
-    return of_rows(InfluenceFunctions(theta.T.ravel(), psi.reshape(table.shape[0], -1)), X)
+    rows = InfluenceFunctions(theta.T.ravel(), psi.reshape(table.shape[0], -1))
+    return of_rows(rows, X, kind="columns")
 
 
 def _densities(table: FloatArray, q: FloatArray) -> FloatArray:

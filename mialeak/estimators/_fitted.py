@@ -22,7 +22,6 @@ from mialeak.estimators._rows import (
     refuse_computed_columns,
     refuse_groups,
     warn_of_labels,
-    warn_of_standard_columns,
 )
 from mialeak.estimators._tables import of_rows
 
@@ -79,12 +78,14 @@ def influence_of(result: Any, X: Any = None, y: Any = None) -> InfluenceFunction
     Warns
     -----
     UserWarning
-        If rows are copies of one another, as of persons that are in the table several times; if
-        columns have mean 0 and standard deviation 1, as after a scaler that was fitted to the same
-        rows; and for statsmodels if standard errors are clustered, weights or exposures are whole
-        numbers as those of groups are, responses of 0 and 1 lie between, counts are those of the
-        cells of a table, few rows have very different weights, as studies have, or the labels of
-        the rows show that the fit left some out.
+        If persons have several rows: rows are copies of one another, or an index of pandas or a
+        column of the table of a formula names persons; if columns of X or y have mean 0, with
+        standard deviation 1 or another, median 0 and quartiles that are 1 apart, or go from 0 to 1,
+        as after a scaler that was fitted to the same rows; for numbers that usually mark a missing
+        value, such as -9 and 999; and for statsmodels if standard errors are clustered, weights or
+        exposures are whole numbers as those of groups are, responses of 0 and 1 lie between, counts
+        are those of the cells of a table, few rows have very different weights, as studies have, or
+        the labels of the rows show that the fit left some out.
 
     Notes
     -----
@@ -154,7 +155,6 @@ def _of_results(result: Any, model: Any) -> InfluenceFunctions:
     refuse_groups(model)
     refuse_computed_columns(model)
     warn_of_labels(model)
-    warn_of_standard_columns(design)
     endog = as_floats(model.endog, "result.model.endog", finite=True)
     if endog.shape == design.shape[:1]:  # a pair for each row of counts
         warn_of_copies(design, endog)
@@ -215,7 +215,6 @@ def _of_estimator(result: Any, X: Any, y: Any) -> InfluenceFunctions:
         penalty = getattr(result, "alpha_", getattr(result, "alpha", 0.0))
         y = np.reshape(y, np.size(y)) if np.ndim(y) == 2 and np.shape(y)[1] == 1 else y
     design, response, weights = as_regression(X, y, penalty, intercept)
-    warn_of_standard_columns(design[:, int(intercept) :])
     if coef.size != design.shape[1] - intercept:
         rule = f"have {coef.size} columns, one for each of result.coef_; its shape is"
         invalid("X", f"{rule} {np.shape(X)}")

@@ -76,7 +76,8 @@ def z_estimator(
     Warns
     -----
     UserWarning
-        If each row occurs several times, as those of persons that are in the table several times.
+        If persons have several rows: each row occurs several times, or an index of pandas names
+        persons.
 
     Notes
     -----
@@ -118,8 +119,9 @@ def z_estimator(
     warn_of_repeats(terms, "psi(X, theta)")
     influence = -np.linalg.solve(mean, terms.T).T
     if slopes.ndim == 2:
-        return of_rows(InfluenceFunctions(theta, influence), X)
-    return of_rows(InfluenceFunctions(theta, influence, _omitted(influence, slopes, mean)), X)
+        return of_rows(InfluenceFunctions(theta, influence), X, kind="rows")
+    rows = InfluenceFunctions(theta, influence, _omitted(influence, slopes, mean))
+    return of_rows(rows, X, kind="rows")
 
 
 def _omitted(influence: FloatArray, slopes: FloatArray, mean: FloatArray) -> FloatArray:
@@ -228,11 +230,31 @@ def _plain_influence(
     without = influence * np.where(open_, 1.0, multiple)[:, None]
     drawn = penalty[:, None] * inverse / (n - 1.0)
     without -= (theta - without / n) @ drawn
-    without[open_] = np.inf
     influence -= inverse @ (penalty * theta / n)
+    null, inward = _null_space(design, penalty)
+    influence -= (influence @ inward) @ null
+    without -= (without @ inward) @ null
+    without[open_] = np.inf
     return InfluenceFunctions(theta, influence, without)
 
 
+def _null_space(design: FloatArray, penalty: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Directions that collinear columns leave to the penalty, (k, d), and what takes them out.
+
+    Rows move no estimate along a v with ``X v = 0``: ``v^T P I = 0``.  What is computed there is
+    rounding over the penalty, which may be as large as all else.
+    """
+    scale = np.sqrt(np.square(design).sum(axis=0))
+    scale = np.where(scale > 0.0, scale, 1.0)
+    _, sizes, axes = np.linalg.svd(linalg.qr(design / scale, mode="r")[0][: scale.size])
+    sizes = np.pad(sizes, (0, scale.size - sizes.size))
+    null = axes[sizes <= _COLLINEAR * sizes[0]] / scale
+    drawn = (null * penalty).T
+    return null, np.linalg.solve((null @ drawn).T, drawn.T).T
+
+
+#: Singular values below this share of the largest one are 0, but for rounding.
+_COLLINEAR = 1e-11
 #: Newton's steps: a solution is found within 10 or so, as errors are squared; without one the
 #: gradient falls by a factor e a step, and is far from the next number after these.  With a small
 #: penalty it has to fall to that: 60 steps are enough for one of 1e-18.
@@ -327,6 +349,11 @@ def least_squares_influence(
         If shapes do not match, anything is NaN or infinite, columns are collinear (without a
         penalty), or X fits y perfectly.
 
+    Warns
+    -----
+    UserWarning
+        As :func:`influence_of`, of X and y.
+
     See Also
     --------
     influence_of : the same for a regression that has been fitted.
@@ -405,6 +432,11 @@ def logistic_influence(
         If shapes do not match, anything is NaN or infinite, y is not 0 or 1, columns are collinear
         (without a penalty), or the classes can be separated: then no finite coefficients fit best.
         With a penalty, if that is so small that it is lost in rounding.
+
+    Warns
+    -----
+    UserWarning
+        As :func:`influence_of`, of X and y.
 
     See Also
     --------

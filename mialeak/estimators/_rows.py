@@ -17,7 +17,7 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import FloatArray, as_floats, invalid
+from mialeak._arrays import FloatArray, invalid
 from mialeak._checks.samples import common_copies
 from mialeak._numerics.whitening import Outside
 from mialeak._warnings import warn
@@ -30,7 +30,6 @@ __all__ = [
     "times_of_rows",
     "warn_of_labels",
     "warn_of_repeats",
-    "warn_of_standard_columns",
     "warn_of_times",
 ]
 
@@ -45,11 +44,6 @@ _SPLINES = re.compile(r"(bs|cr|cc|cs)\(")
 _FIXED = ("knots", "lower_bound", "upper_bound")
 #: By how much of its largest entry a column may differ where it is computed again, by rounding.
 _AGAIN = 1e-9
-
-#: Rounding of a mean of 0 and a standard deviation of 1, for each row's share.
-_ROUNDING = 1e-13
-#: Columns of so few different values may be a design that has this mean by plan.
-_LEVELS = 6
 
 
 def times_of_rows(rows: FloatArray) -> IntArray:
@@ -112,20 +106,20 @@ def refuse_groups(model: Any) -> None:
         remedy = "Fit a row for each trial, with a response of 0 or 1: the coefficients are equal"
         invalid("result", rule, remedy=remedy)
     if family == "Binomial" and np.any((endog > 0.0) & (endog < 1.0)):
-        _warn(
+        warn(
             "responses lie between 0 and 1: where they are proportions of groups, a row is no "
             "person. Fit a row for each person, with a response of 0 or 1"
         )
     for what, numbers in _sizes(model, weights):
         if np.all(numbers >= 1.0) and np.all(numbers == np.rint(numbers)) and numbers.max() > 1.0:
-            _warn(
+            warn(
                 f"{what} are whole numbers up to {numbers.max():,.6g}: where a row is the mean, or "
                 "the count, of so many persons, the influence of a row is that of all of them "
                 "together. Fit a row for each person"
             )
             return
     if sentence := sentence_on_cells(model):
-        _warn(sentence)
+        warn(sentence)
 
 
 def _sizes(model: Any, weights: FloatArray) -> Iterator[tuple[str, FloatArray]]:
@@ -268,38 +262,10 @@ def warn_of_labels(model: Any) -> None:
     # A first label beyond the rows is that of a year, or a number of people of another list.
     if np.all(steps > 0) and (np.any(steps > 1) or 1 < numbers[0] < n):
         place = int(np.flatnonzero(numbers != np.arange(n))[0])
-        _warn(
+        warn(
             f"rows are numbered from 0 as they stand in the fit, which left out rows of its table: "
             f"row {place} here is the one with the label {numbers[place]}"
         )
-
-
-def warn_of_standard_columns(X: Any) -> None:
-    """Warn of columns with mean 0 and standard deviation 1, as those standardised by themselves."""
-    table = as_floats(X, "X")
-    n = len(table)
-    places = []
-    for place, column in enumerate(table.T):
-        size = float(np.abs(column).sum())
-        if not size or abs(float(column.sum())) > _ROUNDING * n * size:
-            continue
-        square = float(column @ column)
-        is_one = any(abs(square - one) <= 1e-9 * one for one in (n, n - 1.0, 1.0))
-        if is_one and np.unique(column).size >= min(_LEVELS, n):
-            places.append(place)
-    if places:
-        shown = ", ".join(map(str, places[:3])) + (", ..." if len(places) > 3 else "")
-        _warn(
-            f"{len(places)} of {table.shape[1]} columns of X (column {shown}) have mean 0 and "
-            "standard deviation 1, as where they were standardised by these rows: each row moves "
-            "these two as well, and coefficients with them. Fit the columns as they were; where "
-            "means and deviations are published as well, take joint_influence of the fit, "
-            "mean_influence and variance_influence (of columns with at least three values)"
-        )
-
-
-def _warn(message: str) -> None:
-    warn(message)
 
 
 @contextmanager

@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from mialeak._arrays import FloatArray, listed
+from mialeak._checks.markers import marker_cautions, may_hold_markers
+from mialeak._checks.matrices import cautions_of_matrix
+from mialeak._checks.means import cautions_of
 from mialeak._checks.names import is_person_name
-from mialeak._checks.persons import person_cautions, unpublished_columns
-from mialeak._columns import Factor, factor_if_plain
+from mialeak._checks.persons import person_cautions, unpublished_columns, weight_cautions
+from mialeak._checks.scaled import columns_of_rows
+from mialeak._columns import factor_from_values, factor_if_plain, numeric_levels
 from mialeak._warnings import warn
 
 if TYPE_CHECKING:
@@ -27,13 +32,34 @@ _SUMS = (
 )
 
 
-def of_rows(result: InfluenceFunctions, *tables: Any) -> InfluenceFunctions:
+#: What to do where a code marks a missing value.
+_OUT = "take such rows out and estimate again: {!r} is no measurement"
+
+#: Numbers of a table up to which it gets all cautions of means, in a second.
+_MOST_OF_MEANS = 2**20
+#: What options belong to that a caution of means names.
+_OF_MEANS = " These are options of mean_leakage, which computes the same scores."
+
+Kind = Literal["means", "regression", "columns", "rows"]
+
+
+def of_rows(
+    result: InfluenceFunctions, *tables: Any, kind: Kind = "regression"
+) -> InfluenceFunctions:
     """`result` with the index of the tables that it is made of; warns of what these show.
 
-    The tables are X and y, or a result of statsmodels.
+    The tables are X and y, or a result of statsmodels.  "rows" are those of any equations, whose
+    columns need be no measurements.
     """
     made = _Made.of(tables, result.n)
-    for sentence in _of_clusters(tables[0], result.n) or made.of_persons():
+    cautions = _of_clusters(tables[0], result.n) or [*made.of_persons()]
+    if kind == "means":
+        cautions += made.of_means(bool(cautions))
+    elif kind != "rows":
+        cautions += made.of_markers()
+    if kind == "regression":
+        cautions += made.of_scaled()
+    for sentence in cautions:
         warn(sentence.removesuffix("."))
     if made.index is not None:
         object.__setattr__(result, "row_names", made.index)
@@ -50,8 +76,14 @@ def formula_columns(model: Any) -> list[Any]:
 
 @dataclass(frozen=True)
 class _Made:
-    """The tables of pandas of which an estimate is made, and the columns of them that it uses."""
+    """Of what an estimate is made: the columns of numbers, and tables of pandas that have these.
 
+    `raw` are those before a formula transforms them.  Each table is beside the names of its columns
+    that the estimate uses.
+    """
+
+    columns: Mapping[Any, FloatArray]
+    raw: Mapping[Any, FloatArray]
     frames: Sequence[tuple[Any, Sequence[Any]]]
     index: Any
 
@@ -61,13 +93,16 @@ class _Made:
         data: Any = getattr(model, "data", None)
         if hasattr(data, "row_labels"):  # of statsmodels
             tables = data.orig_exog, data.orig_endog
+        columns = {name: each for table in tables for name, each in _numbers(table)}
         known = [each for each in tables if hasattr(each, "iloc") and len(each) == rows]
         index = known[0].index if known else None
         frame: Any = getattr(data, "frame", None)
         if known and hasattr(frame, "iloc") and len(frame) == rows:  # of a formula
-            return cls([(frame, formula_columns(model))], index)
+            used = formula_columns(model)
+            raw = dict(_numbers(frame[used]))
+            return cls({**columns, **raw}, raw, [(frame, used)], index)
         frames = [each if each.ndim > 1 else each.to_frame(each.name or "y") for each in known]
-        return cls([(each, list(each.columns)) for each in frames], index)
+        return cls(columns, columns, [(each, list(each.columns)) for each in frames], index)
 
     def of_persons(self) -> Iterator[str]:
         if not self.frames:
@@ -81,14 +116,62 @@ class _Made:
         named = list(filter(is_person_name, used))
         if not others and not named:
             return
-        columns = dict(self._factors())
-        others |= {name: columns[name] for name in named if name in columns}
-        yield from person_cautions(others, columns, np.arange(len(frame)), _SUMS)
+        factors = {
+            name: each
+            for frame, used in self.frames
+            for name in used
+            for each in factor_if_plain(frame, name)
+        }
+        others |= {name: factors[name] for name in named if name in factors}
+        yield from person_cautions(others, factors, np.arange(len(frame)), _SUMS)
 
-    def _factors(self) -> Iterator[tuple[Any, Factor]]:
-        for frame, used in self.frames:
-            for name in used:
-                yield from ((name, each) for each in factor_if_plain(frame, name))
+    def of_markers(self) -> list[str]:
+        """Cautions for numbers that usually mark a missing value."""
+        return marker_cautions(
+            {k: factor_from_values(x, k) for k, x in self.raw.items() if may_hold_markers(x)},
+            cure=_OUT,
+        )
+
+    def of_scaled(self) -> list[str]:
+        """A caution for columns that were computed from these rows, such as by a scaler."""
+        every = len(self.columns)
+        return [
+            f"{len(names)} of {every} columns of X and y (column {listed(names, most=3)}) have "
+            f"{kind}, as where they were computed by these rows: each row moves the entries of the "
+            "others as well, and coefficients with them. Fit the columns as they were, or scaled "
+            "by constants that do not come from the rows; where means and deviations are "
+            "published as well, take joint_influence of the fit, mean_influence and "
+            "variance_influence (of columns with at least three values)."
+            for kind, names in columns_of_rows(self.columns).items()
+        ]
+
+    def of_means(self, are_persons: bool) -> list[str]:
+        """The cautions of the report on means, of a table that is not too large for these."""
+        if sum(each.size for each in self.columns.values()) > _MOST_OF_MEANS:
+            return self.of_markers()
+        factors = {name: factor_from_values(each, name) for name, each in self.columns.items()}
+        levels = {name: numeric_levels(each) for name, each in factors.items()}
+        cautions = [] if are_persons else cautions_of(factors, levels, chosen=True)
+        cautions += weight_cautions(factors)
+        with np.errstate(all="ignore"):  # in any unit
+            cautions += cautions_of_matrix(np.column_stack([*self.columns.values()]))
+        return [f"{each}{_OF_MEANS * ('=[' in each)}" for each in cautions]
+
+
+def _numbers(table: Any) -> Iterator[tuple[Any, FloatArray]]:
+    """The columns of numbers of an argument, and their names."""
+    if hasattr(table, "iloc") and table.ndim > 1:
+        for place, name in enumerate(table.columns):
+            yield from ((name, each) for _, each in _numbers(table.iloc[:, place].to_numpy()))
+        return
+    array = np.asarray(table)
+    if array.dtype.kind not in "iuf":
+        return
+    if array.ndim == 1:
+        name = getattr(table, "name", None)
+        yield "y" if name is None else name, array.astype(np.float64)
+    elif array.ndim == 2:
+        yield from enumerate(np.array(array.T, np.float64, order="C"))
 
 
 def _of_clusters(result: Any, rows: int) -> list[str]:

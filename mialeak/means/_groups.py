@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from mialeak._arrays import invalid, listed, unsupported
 from mialeak._checks.markers import lone_markers
-from mialeak._checks.persons import cautions_of_shared_persons
+from mialeak._checks.persons import cautions_of_names_beside, cautions_of_shared_persons
+from mialeak._checks.spellings import cautions_of_spellings
 from mialeak._columns import Factor, each_factor
 from mialeak._labels import require_same_rows
 from mialeak._report.document import Document, Notes, Section, Table
@@ -84,20 +85,37 @@ def report_by_group(
     reports = {group: judge(_rows_of(table, rows), **settings) for group, rows in places.items()}
     beside = (
         *getattr(table, "cautions", ()),
-        *_cautions_of_markers(by, places),
+        *_cautions_of_groups(by, places, len(groups)),
         *cautions_of_shared_persons(table, by, places),
+        *cautions_of_names_beside(_described(table, by, samples)),
     )
     return GroupedMeanReport(by, places, reports, (*notes, *getattr(table, "notes", ())), beside)
 
 
-def _cautions_of_markers(by: Any, places: Mapping[Any, npt.NDArray[np.intp]]) -> list[str]:
-    """A caution for each group whose name usually marks a missing value, such as -9."""
-    codes = np.repeat(np.arange(len(places)), [len(rows) for rows in places.values()])
+def _cautions_of_groups(
+    by: Any, places: Mapping[Any, npt.NDArray[np.intp]], rows: int
+) -> list[str]:
+    """Cautions for names of groups that mark a missing value, or are spelt in two ways."""
+    codes = np.full(rows, -1)
+    for k, members in enumerate(places.values()):
+        codes[members] = k
+    groups = Factor(codes, list(places))
     return [
-        f"{value!r} is taken for the name of a group of {by}, of {rows:,} rows. If it marks a "
+        f"{value!r} is taken for the name of a group of {by}, of {count:,} rows. If it marks a "
         "missing value, and no means of this group are published, leave these rows out."
-        for value, rows in lone_markers(Factor(codes, list(places)))
-    ]
+        for value, count in lone_markers(groups)
+    ] + cautions_of_spellings({by: groups})
+
+
+def _described(table: Any, by: Any, samples: Any) -> dict[Any, Factor]:
+    """The other columns of `samples`, in the rows of the table."""
+    if samples is None:
+        return {}
+    place = {str(name): k for k, name in enumerate(_values(samples, _PERSON))}
+    rows = np.array([place[str(name)] for name in _values(table, _PERSON)], np.intp)
+    others = [name for name in _names(samples) if name not in (by, _PERSON)]
+    columns = each_factor(samples, sorted(others, key=str)) if others else ()
+    return {name: Factor(each.codes[rows], each.levels) for name, each in columns}
 
 
 def _is_name(by: Any) -> bool:
@@ -154,6 +172,9 @@ def _places(groups: Sequence[Any], na: Any = "error") -> dict[Any, npt.NDArray[n
             remedy = "Pass na='drop' to leave such rows out"
             invalid("by", f"give each row a group; row {row} has none", remedy=remedy)
         places.setdefault(group, []).append(row)
+    if not places:
+        remedy = "Pass another column, or judge the table without by"
+        invalid("by", "give rows a group; all values are missing", remedy=remedy)
     for group, members in places.items():
         if len(members) < _LEAST:
             rule = f"make groups of at least {_LEAST} rows; {group!r} has {len(members)}"

@@ -14,6 +14,7 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray, invalid, listed, unsupported
 from mialeak._checks.matrices import are_genotypes, common_rows, share_of_twins
 from mialeak._checks.names import columns_that
+from mialeak._checks.persons import Rows, cautions_of_same_names
 from mialeak._checks.relatives import are_too_near, same_rows
 from mialeak._files.genotypes import GenotypeTable
 from mialeak._files.plink_text import Frequencies, Site, bare_chromosome, identifier, same_alleles
@@ -21,7 +22,7 @@ from mialeak.means._panel_checks import other_population_cautions, other_spread_
 from mialeak.means._reading import Gaps, as_table, release_of
 from mialeak.means._release import Column, Release
 from mialeak.means._rows import basis_of, copies_of
-from mialeak.means._tradeoff import leakage_score
+from mialeak.means._tradeoff import score_by_moments
 
 __all__ = ["ReferencePanel", "is_panel", "reference_panel"]
 
@@ -190,7 +191,7 @@ class ReferencePanel:
         if covariance == "diagonal":
             self._refuse_swapped(table)
             noise = added if noise_std else None
-            scores = leakage_score(numbers, self.mean, cov, rows_used, release_noise_cov=noise)
+            scores = score_by_moments(numbers, self.mean, cov, rows_used, noise)
             return np.asarray(scores) / inflated
         assert self.release is not None
         people, share = self.release.numbers, 0.0
@@ -206,9 +207,7 @@ class ReferencePanel:
             cov = np.atleast_2d(np.cov(people[:, kept].T))
             cov = (1.0 - share) * cov + share * np.diag(np.diag(cov))
             noise = np.diag(variance) if variance.any() else None
-            each = leakage_score(
-                numbers[:, kept], self.mean[kept], cov, rows_used, release_noise_cov=noise
-            )
+            each = score_by_moments(numbers[:, kept], self.mean[kept], cov, rows_used, noise)
             scores = np.minimum(scores, each)
         return np.asarray(scores) / inflated
 
@@ -286,10 +285,14 @@ def reference_panel(
         at = np.array([matched[name] for name in kept], np.intp)
         flip = np.array([name in swapped for name in kept], np.bool_)
         p = np.where(flip, 1.0 - panel.frequency[at], panel.frequency[at])
-        rows = panel.haplotypes[at] / 2.0
-        made = ReferencePanel(2 * p, 2 * p * (1 - p), rows, panel.rounding[at], None)
+        made = ReferencePanel(
+            2 * p, 2 * p * (1 - p), panel.haplotypes[at] / 2.0, panel.rounding[at], None
+        )
     elif kept:
-        made = _of_people(panel, [matched[name] for name in kept], kept, swapped, release, gaps)
+        place = {column.name: column.place for column in release.columns}
+        numbers = release.numbers[:, [place[name] for name in kept]]
+        rows = Rows(table, release.places, numbers)
+        made = _of_people(panel, [matched[name] for name in kept], kept, swapped, rows, gaps)
     else:
         made = ReferencePanel(np.zeros(0), np.zeros(0), np.ones(0), np.zeros(0), None)
     varied = (made.variance > 0.0) | constant
@@ -322,7 +325,7 @@ def _of_people(
     matched: Sequence[Any],
     kept: Sequence[Any],
     swapped: set[Any],
-    table: Release,
+    rows: Rows,
     gaps: Gaps,
 ) -> ReferencePanel:
     """Moments of people, whose columns are put in the order of the table and counted as in it."""
@@ -338,13 +341,15 @@ def _of_people(
     flip = np.array([name in swapped for name in kept])
     matrix[:, flip] = 2.0 - matrix[:, flip]
     columns = [Column(name, None, k) for k, name in enumerate(kept)]
-    people = replace(people, columns=columns, numbers=matrix)
-    if np.array_equal(matrix, table.numbers):
+    cautions = cautions_of_same_names(rows, Rows(panel, people.places, matrix), {*matched, *kept})
+    cautions = [*people.cautions, *cautions]
+    people = replace(people, columns=columns, numbers=matrix, cautions=cautions)
+    if np.array_equal(matrix, rows.numbers):
         remedy = "Pass the number of its rows, to take the population from the other rows of each"
         invalid("panel", "hold other people than the table; it is the table", remedy=remedy)
     variance = people.stds**2 * (people.rows / (people.rows - 1.0))
-    rows = np.full(len(kept), float(people.rows))
-    return ReferencePanel(people.means, variance, rows, np.zeros(len(kept)), people)
+    number = np.full(len(kept), float(people.rows))
+    return ReferencePanel(people.means, variance, number, np.zeros(len(kept)), people)
 
 
 def _subset(panel: ReferencePanel, kept: npt.NDArray[np.bool_]) -> ReferencePanel:

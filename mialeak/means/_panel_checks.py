@@ -202,8 +202,8 @@ def _differ(first: npt.NDArray[Any], second: npt.NDArray[Any]) -> bool:
     By values and by distances from the median of both columns; of a column that is mostly one
     value, the others are compared.
     """
-    of_each = [np.median(_distances(each, np.median(each))) for each in (first, second)]
-    if not max(of_each) > _FACTOR * min(of_each):
+    spreads = [np.median(_distances(each, np.median(each))) for each in (first, second)]
+    if not max(spreads) > _FACTOR * min(spreads):
         return False
     centre = np.median(np.concatenate([first, second]))
     distances = [_distances(each, centre) for each in (first, second)]

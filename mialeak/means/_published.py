@@ -261,7 +261,8 @@ class PublishedReport(MeanReport):
     @cached_property
     def cautions(self) -> tuple[str, ...]:
         """Why the release, the panel or noise is probably not what was meant."""
-        return (*self._release.cautions, *self._reference.cautions(self._release))
+        table, known = self._release, self._reference
+        return (*table.cautions, *known.cautions(table), *table.cautions_beside(None, known))
 
     @property
     def assumed(self) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from mialeak._arrays import Numbers, as_floats, first_index, invalid, listed
 from mialeak._checks.groups import cautions_of_genes, cautions_of_named_groups
+from mialeak._checks.lines import cautions_of_statistics
 from mialeak._checks.means import cautions_of, refuse_sites
 from mialeak._checks.persons import (
     cautions_of_cells,
@@ -22,6 +23,7 @@ from mialeak._checks.persons import (
     weight_notes,
 )
 from mialeak._checks.text import refuse_foreign_numbers
+from mialeak._checks.together import family_cautions
 from mialeak._columns import Factor, each_factor
 from mialeak._fields import as_numbers
 from mialeak._files.tables import read_table
@@ -32,6 +34,12 @@ __all__ = ["Gaps", "as_table", "release_of"]
 #: Numbers whose squares are neither infinite nor rounded to 0: the largest in size, and the least
 #: difference in a column.  Both leave room for sums of squares.
 _MOST, _LEAST = 1e150, 1e-150
+
+#: What to do with several rows of a person of a register or of a panel.
+_EACH_ONCE = (
+    "Each row counts as one more person here, and the answer is that for so many people: pass one "
+    "row for each person."
+)
 
 #: The largest number of int8, in size.
 _SMALL = 127
@@ -91,14 +99,14 @@ def release_of(
             invalid("categories", "be among the columns", index=place, value=name)
     places = _complete_rows(parts, missing, gaps, argument)
     levels = {name: part.numbers for name, part in parts.items()}
-    refuse_foreign_numbers(factors, levels, categories, argument)
-    chosen = columns is not None or bool(getattr(table, "sites", ()))
+    is_chosen = columns is not None
+    refuse_foreign_numbers(factors, levels, categories, argument, chosen=is_chosen)
+    chosen = is_chosen or bool(getattr(table, "sites", ()))
     cautions = cautions_of(factors, levels, chosen=chosen)
     notes = list(getattr(table, "notes", ()))
-    if argument == "table":
-        unpublished = unpublished_columns(table, factors, missing.size)
-        cautions += _of_rows(table, unpublished, factors, places, cautions)
-        notes += weight_notes(unpublished)
+    unpublished = unpublished_columns(table, factors, missing.size)
+    cautions += _of_rows(table, unpublished, factors, places, cautions, argument)
+    notes += weight_notes(unpublished)
     del factors, levels
     published, unique = list[Column](), list[Any]()
     numbers = [part.numbers for part in parts.values() if part.numbers is not None]
@@ -141,16 +149,20 @@ def _of_rows(
     factors: Mapping[Any, Factor],
     places: npt.NDArray[np.intp],
     cautions: Sequence[str],
+    argument: str,
 ) -> list[str]:
     """Cautions by columns that are not published and by the index: rows that are no persons.
 
     `cautions` are those by the columns that are published.
     """
+    cure = "" if argument == "table" else _EACH_ONCE
+    persons = person_cautions(unpublished, factors, places, cure)
     more = [
-        *person_cautions(unpublished, factors, places),
+        *(persons or family_cautions(unpublished, factors, places)),
         *weight_cautions(factors),
         *cautions_of_cells(unpublished, factors, places),
-        *cautions_of_genes({**unpublished, **names_of_rows(table)}),
+        *cautions_of_genes(named := {**unpublished, **names_of_rows(table)}),
+        *cautions_of_statistics({**factors, **named}),
     ]
     if not any("Each row is taken for" in each for each in (*cautions, *more)):
         more += cautions_of_named_groups({**factors, **unpublished})

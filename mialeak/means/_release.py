@@ -7,13 +7,14 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NoReturn
+from typing import Any, NoReturn, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import MAX_COUNT, FloatArray, Numbers, invalid
 from mialeak._checks.matrices import are_genotypes, cautions_of_matrix, repeat_cautions
+from mialeak._checks.means import size_cautions
 from mialeak._checks.names import VARIANT, is_person_name
 from mialeak._checks.relatives import Kin, kin_of
 from mialeak._columns import Factor
@@ -117,6 +118,14 @@ class _Shrunk:
     alone: npt.NDArray[np.bool_]
 
 
+class _Beside(Protocol):
+    """A register or a panel, with its people if it is not of frequencies alone."""
+
+    @property
+    def release(self) -> Release | None:
+        """The people."""
+
+
 @dataclass(frozen=True, eq=False)
 class Release:
     """The means of the columns of a table.
@@ -215,6 +224,21 @@ class Release:
         named = sum(VARIANT.match(str(column.name)) is not None for column in self.columns)
         are_sites = 2 * named > len(self.columns)
         return cautions_of_matrix(self.numbers, codes, self.kin, are_sites=are_sites)
+
+    def cautions_beside(self, register: _Beside | None, panel: _Beside | None) -> list[str]:
+        """Cautions about the people of a register and of a panel, as about those of a table.
+
+        Those that hold of the table as well are not repeated.
+        """
+        known = {*self.cautions, *self.row_cautions}
+        beside = {"population": register, "panel": panel}
+        return [
+            f"Of {argument}: {each[0].lower()}{each[1:]}"
+            for argument, other in beside.items()
+            if other is not None and (people := other.release) is not None
+            for each in (*people.cautions, *people.row_cautions, *size_cautions(people.rows))
+            if each not in known
+        ]
 
     @cached_property
     def kin(self) -> Kin | None:

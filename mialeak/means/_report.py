@@ -350,14 +350,13 @@ class MeanReport(Report):
         """Why the table or noise is probably not what was meant, with the cure; often none."""
         independent = self.covariance == "diagonal" or self.exact
         repeats = self._release.repeats if independent else []
-        people = [] if self._register is None else self._register.release.row_cautions
         drawn = [] if self._register is None else self._register.cautions(self._release)
         return (
             *self._release.cautions,
             *([] if self._reference is None else self._reference.cautions(self._release)),
             *self._release.row_cautions,
             *repeats,
-            *(f"Of population: {each[0].lower()}{each[1:]}" for each in people),
+            *self._release.cautions_beside(self._register, self._reference),
             *drawn,
             *size_cautions(self.rows),
             *noise_cautions(self.noise_std),

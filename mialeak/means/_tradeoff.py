@@ -35,6 +35,7 @@ __all__ = [
     "leakage_score",
     "mean_tradeoff",
     "refuse_covariance_of_rows",
+    "score_by_moments",
     "unsampled_share",
 ]
 
@@ -121,6 +122,13 @@ def leakage_score(
     mean = as_mean(mean)
     n = as_count(n, "n", least=2)
     require_genotype_moments(target, mean, cov, n)
+    return score_by_moments(target, mean, cov, n, release_noise_cov)
+
+
+def score_by_moments(
+    target: Any, mean: FloatArray, cov: Any, n: int, release_noise_cov: Any = None
+) -> float | FloatArray:
+    """:func:`leakage_score` by moments that were computed, of people who need not be the rows."""
     points = as_points(target, mean, "target")
     by = whitening(cov, mean, noise=release_noise_cov, noise_factor=n)
     refuse_covariance_of_rows(by, n, mean.size)

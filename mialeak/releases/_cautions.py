@@ -10,15 +10,17 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import listed
+from mialeak._cells import codes_of, count_cells
 from mialeak._checks.lines import cautions_of_blank_rows, cautions_of_lines, number_of_blank_rows
 from mialeak._checks.markers import marker_cautions
 from mialeak._checks.names import (
-    NAMES_OF_PERIODS,
     is_count_name,
+    is_period_name,
     is_person_name,
     is_weight,
-    word_of,
 )
+from mialeak._checks.registers import cautions_of_agreement, pairs_of_columns
+from mialeak._checks.rows import cautions_of_rows, columns_of_counts
 from mialeak._checks.samples import (
     LEVEL,
     groups_of_rows,
@@ -26,13 +28,11 @@ from mialeak._checks.samples import (
     long_table,
     number_persons,
     numbers_within,
-    repeated_piece,
     shares_differ,
 )
 from mialeak._checks.spellings import cautions_of_spellings, cautions_of_thousands
-from mialeak._columns import Factor, each_factor, numeric_levels
-from mialeak._fields import is_number
-from mialeak.releases._analysis import joined
+from mialeak._checks.weights import UNEQUAL, cautions_of_weights
+from mialeak._columns import Factor, each_factor
 from mialeak.releases._outputs import Output
 from mialeak.releases._people import People, between
 
@@ -50,9 +50,6 @@ _FEWEST_MEASURED, _FEWEST_BETWEEN, _NEARLY_EACH = 20, 8, 0.8
 #: Columns up to which whole rows are compared.
 _MOST_COLUMNS = 100
 
-#: Share of the rows that must differ in all other columns for a row to be a cell.
-_NEARLY_ALL = 0.95
-
 
 def cautions_of_release(
     people: People, outputs: Sequence[Output], counts: IntArray, mass: IntArray, threshold: int
@@ -64,9 +61,7 @@ def cautions_of_release(
     counted = _names(people, [each.columns for each in outputs])
     used = _names(people, [(*each.columns, *each.where.masks, *each.weights) for each in outputs])
     factors = {name: _of_people(people, name) for name in used}
-    cautions = [
-        each.replace("pass missing=", "list it in `missing`: ") for each in marker_cautions(factors)
-    ]
+    cautions = marker_cautions(factors, cure="list it in `missing`: [{!r}]")
     cautions += cautions_of_spellings(factors)
     limited = _names(people, [tuple(each.where.masks) for each in outputs])
     cautions += cautions_of_thousands({name: factors[name] for name in limited})
@@ -84,7 +79,15 @@ def cautions_of_release(
         categories = _names(people, [(*each.columns, *each.where.masks) for each in outputs])
         cautions += _of_sample(people, categories, counts, mass)
     cautions += _of_ends(people, outputs)
-    return cautions + _of_hidden(people, outputs, threshold) + _of_rows(people, used)
+    cautions += _of_hidden(people, outputs, threshold)
+    factors = {name: _factor(people, name) for name in people.names[:_MOST_COLUMNS]}
+    cautions += cautions_of_weights(
+        [name for name in factors if name not in used],
+        lambda name: [factors[name]],
+        f"{UNEQUAL}If they were drawn by strata, pass the people of one stratum at a time.",
+        list(factors),
+    )
+    return cautions + _of_rows(people, used, factors)
 
 
 def _of_ends(people: People, outputs: Sequence[Output]) -> list[str]:
@@ -151,7 +154,11 @@ def _of_sample(
             "pass the people of that part; a stratified sample has no answer here (table_leakage "
             "takes strata=)."
         )
+    coded = [(people.column(name).codes, len(people.column(name).values)) for name in categories]
+    inside = (np.arange(sum(people.sizes)) < people.rows).astype(np.int64)
     counts, mass = counts[mass > 0], mass[mass > 0]
+    parts = [(counts, mass), *pairs_of_columns(coded, inside, 1 - inside)]
+    cautions += cautions_of_agreement(parts)
     if counts.all() and log_chance_of_all_cells(mass, int(counts.sum())) < np.log(LEVEL):
         cautions.append(
             "The people show each of the register's cells, the rare ones too, which a random "
@@ -182,10 +189,9 @@ def _of_people(people: People, name: Any) -> Factor:
     return Factor(np.where(missing, -1, place)[column.codes[: people.rows]], levels)
 
 
-def _of_rows(people: People, used: Sequence[Any]) -> list[str]:
+def _of_rows(people: People, used: Sequence[Any], factors: dict[Any, Factor]) -> list[str]:
     """Cautions for rows that are not one person each: visits, years, cells, and persons twice."""
     cautions = []
-    factors = {name: _factor(people, name) for name in people.names[:_MOST_COLUMNS]}
     columns = {name: factor.codes.astype(np.int64) for name, factor in factors.items()}
     cautions += cautions_of_blank_rows(number_of_blank_rows(list(columns.values())))
     of_persons, others = groups_of_rows(factors)
@@ -205,34 +211,24 @@ def _of_rows(people: People, used: Sequence[Any]) -> list[str]:
                 f"Column {name!r} {why}. The report takes each row for one person: pass one row "
                 "for each person, or its leakage is too low for persons with several rows."
             )
-        elif word_of(name) in NAMES_OF_PERIODS and name not in used and np.unique(codes).size > 1:
+        elif is_period_name(name) and name not in used and np.unique(codes).size > 1:
             cautions.append(
                 f"The people have different values of column {name!r}, which no output uses. If a "
                 f"person may be in several, keep the rows of one value of {name!r}."
             )
-    counts = _count_column(people, columns)
-    if counts is not None:
-        cautions.append(
-            f"The people look like a table of counts: column {counts!r} holds whole numbers, and "
-            "next to no two rows agree in the other columns. Pass one row for each person (pandas: "
-            f"frame.loc[frame.index.repeat(frame[{counts!r}])])."
-        )
-    elif len(columns) > 2 and (long := long_table(columns)):
-        cautions.append(long)
-    cells = _key(list(columns.values()))
-    sizes = np.bincount(cells)
-    divisor = int(np.gcd.reduce(sizes))
-    if divisor > 1 and sizes.size * math.log(divisor) >= -math.log(_CHANCE):
-        cautions.append(
-            f"Each combination of values is there {divisor:,} times, or a multiple of it, as if "
-            f"every row were there {divisor:,} times. Pass each person once."
-        )
-    elif size := repeated_piece(cells, sizes):
-        cautions.append(
-            f"{size:,} rows one after another are there again, in the same order, as where files "
-            "that share persons were joined. Pass each person once."
-        )
-    return cautions
+    if len(columns) > 2 and (long := long_table(columns)):
+        return [*cautions, long]
+    if counts := columns_of_counts(factors):
+        repeat = f" (pandas: frame.loc[frame.index.repeat(frame[{counts[0]!r}])])"
+        return [
+            *cautions,
+            f"The people look like a table of counts: column {listed(counts)} holds whole "
+            "numbers, and next to no two rows agree in the other columns. Pass one row for each "
+            f"person{repeat if len(counts) == 1 else ''}.",
+        ]
+    cells = count_cells(map(codes_of, factors.values()), people.rows)
+    of_cells = {k: Factor(each.codes[cells.first_row], each.levels) for k, each in factors.items()}
+    return cautions + cautions_of_rows(factors, cells, of_cells, factors)
 
 
 def _factor(people: People, name: Any) -> Factor:
@@ -240,44 +236,5 @@ def _factor(people: People, name: Any) -> Factor:
     return next(each_factor(people.frame, [name], argument="people"))[1]
 
 
-def _key(columns: Sequence[IntArray]) -> IntArray:
-    """Numbers, without gaps, of the joint values of columns."""
-    key = np.zeros_like(columns[0])
-    for codes in columns:
-        key = joined(key, codes + 1)
-    return key
-
-
 def _all_differ(codes: IntArray) -> bool:
     return bool(np.unique(codes).size == codes.size and codes.min() >= 0)
-
-
-def _count_column(people: People, columns: dict[Any, IntArray]) -> Any:
-    """The column that looks like the counts of all others, which are categories; None if none.
-
-    Categories have at most two thirds as many values as there are rows; a single one has words.
-    """
-    for name in filter(is_count_name, columns):
-        others = [each for each in columns if each != name]
-        if not others or not _whole_numbers(people, name):
-            continue
-        rows = columns[name].size
-        if len(others) == 1:
-            categories = not _whole_numbers(people, others[0])
-        else:
-            categories = all(np.unique(columns[each]).size <= rows / 1.5 for each in others)
-        distinct = np.unique(_key([columns[each] for each in others])).size
-        if rows > 1 and categories and distinct >= _NEARLY_ALL * rows:
-            return name
-    return None
-
-
-def _whole_numbers(people: People, name: Any) -> bool:
-    factor = next(each_factor(people.frame, [name], argument="people"))[1]
-    numbers = numeric_levels(factor)
-    if numbers is None:
-        values = [factor.value(code) for code in range(len(factor.levels))]
-        if not all(is_number(str(value)) for value in values):
-            return False
-        numbers = np.array(values, np.float64)
-    return bool(np.all((numbers >= 0) & (numbers == np.floor(numbers))))

@@ -177,15 +177,15 @@ def in_words(
 ) -> str:
     """The combination of rows of a design, `published`, in words, which gives the hidden `count`.
 
-    It also states if the count is given only since nobody has certain combinations of values, other
-    than those that a hierarchy rules out, as of a town and another region than its own.
+    It also states if the count is given only since nobody has certain combinations of values, and
+    if these are those of a hierarchy, as of a town and another region than its own, which one.
     """
     terms = _terms(analysis, combination, published)
     counted = _counted(analysis, [*terms, (count, Fraction(-1))])
-    by_design = counted is not None and (
-        not counted.total.any() or not (counted.total * _possible(analysis, counted)).any()
-    )
-    return _sentence(analysis, terms) + f" ({FOR_PEOPLE})" * (not by_design)
+    if counted is not None and not counted.total.any():
+        return _sentence(analysis, terms)
+    why = "" if counted is None else _hierarchy(analysis, counted)
+    return f"{_sentence(analysis, terms)} ({why or FOR_PEOPLE})"
 
 
 def _terms(
@@ -336,11 +336,11 @@ def _counted(analysis: Analysis, terms: Terms) -> _Counted | None:
     return _Counted(names, classes, scale, total)
 
 
-def _possible(analysis: Analysis, counted: _Counted) -> BoolArray:
-    """The classes of joint values that hierarchies admit: columns that are functions of others."""
+def _hierarchy(analysis: Analysis, counted: _Counted) -> str:
+    """The columns that are functions of others, if what is counted is 0 where these are."""
     sizes: tuple[int, ...] = counted.total.shape
-    possible = np.ones(sizes, np.bool_)
-    for one, other in itertools.permutations(range(possible.ndim), 2):
+    total, words = counted.total, []
+    for one, other in itertools.permutations(range(total.ndim), 2):
         names = counted.names[one], counted.names[other]
         values = analysis.people.values_of_each(*names)
         if values is None:
@@ -349,8 +349,11 @@ def _possible(analysis: Analysis, counted: _Counted) -> BoolArray:
         classes = [counted.classes[name] for name in names]
         admitted[classes[0], classes[1][values]] = True
         shape = [size if axis in (one, other) else 1 for axis, size in enumerate(sizes)]
-        possible &= (admitted if one < other else admitted.T).reshape(shape)
-    return possible
+        kept = total * (admitted if one < other else admitted.T).reshape(shape)
+        if not np.array_equal(kept, total):
+            words.append(f"since each value of {names[0]} has one value of {names[1]}")
+        total = kept
+    return "" if total.any() else ", ".join(words)
 
 
 def _by_design(analysis: Analysis, terms: Terms) -> str | None:

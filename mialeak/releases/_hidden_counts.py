@@ -45,7 +45,8 @@ class Recovered(Result):
         The count.
     explanation : str
         The published numbers that give the count, if a combination of them does; else empty.  It
-        states whether it holds only since nobody has certain combinations of values.
+        states if it holds only since nobody has certain combinations of values, such as a town and
+        another region than its own.
     kind : str
         "exact" if the count is recovered, otherwise "bound".
 

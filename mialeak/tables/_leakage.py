@@ -11,9 +11,10 @@ import numpy.typing as npt
 
 from mialeak._arrays import as_choice, as_count
 from mialeak._cells import Cells, codes_of, count_cells
+from mialeak._checks.copies import copies_later
 from mialeak._checks.crosstabs import cautions_of_index
 from mialeak._checks.lines import cautions_of_blank_rows, cautions_of_code_lists
-from mialeak._checks.rows import cautions_of_omitted_counts, cautions_of_rows, copies_later
+from mialeak._checks.rows import cautions_of_omitted_counts, cautions_of_rows
 from mialeak._checks.structure import (
     cautions_of_alike,
     cautions_of_counts,
@@ -482,7 +483,8 @@ def _cautions(counted: _Counted, person: Any, counts: Any) -> list[str | LaterCa
         in_memory, is_whole = not isinstance(table, Source), factors is counted.unrecoded
         cells = counted.cells if in_memory and is_whole and counted.kept.all() else None
         of_rows = cautions_of_omitted_counts(everything, counted.unrecoded, cells=cells)
-        of_rows = (of_rows or cautions_of_rows(factors, counted.cells)) + stacked
+        of_rows = of_rows or cautions_of_rows(factors, counted.cells, values, everything)
+        of_rows += stacked
         if not of_rows and in_memory:
             of_rows = cautions_of_melted(everything, None, factors)
         elif not of_rows:

@@ -14,13 +14,13 @@ from mialeak._cells import Cells, codes_of, count_cells, summed
 from mialeak._checks.counts import as_words, count_column, rows_of_total
 from mialeak._checks.crosstabs import check_index
 from mialeak._checks.names import is_count_name
-from mialeak._checks.rows import cautions_of_omitted_counts
-from mialeak._checks.tables import (
+from mialeak._checks.registers import (
     cautions_of_panel,
-    cautions_of_periods,
     cautions_of_sample,
     cautions_of_strata,
 )
+from mialeak._checks.rows import cautions_of_omitted_counts
+from mialeak._checks.tables import cautions_of_periods
 from mialeak._checks.totals import cautions_of_sums
 from mialeak._columns import Factor, each_factor, factor_if_plain, near
 from mialeak._labels import names_of
@@ -28,12 +28,12 @@ from mialeak.discrete import atom_leakage, max_leakage
 from mialeak.populations import Panel, Register
 from mialeak.tables._recoding import Recoding, recoded
 from mialeak.tables._register_cautions import (
+    cautions_of_drawn,
     cautions_of_drawn_groups,
     cautions_of_people,
     cautions_of_same_people,
     cautions_of_strangers,
     cautions_of_uncounted_shares,
-    cautions_of_weights,
     uncounted_of_both,
 )
 from mialeak.tables._register_report import (
@@ -162,7 +162,7 @@ def population_report(
     rowwise = table if persons_of_rows is None or isinstance(table, Source) else {}
     if population is None or is_size(population):
         size = None if population is None else int(population)
-        return None, cautions_of_weights(rowwise, size, values)
+        return None, cautions_of_drawn(rowwise, size, values)
     if strata is not None:
         _check_strata(strata, list(values), n, recoding)
     factors, persons, notes = _read(population, list(values), counts, missing, total, na)
@@ -216,7 +216,7 @@ def population_report(
     if strata is None:
         cautions += cautions_of_sample(categories, register, shown)
         cautions += cautions_of_uncounted_shares(uncounted)
-        return report, cautions + cautions_of_weights(rowwise, whole.people, values)
+        return report, cautions + cautions_of_drawn(rowwise, whole.people, values)
     return report, cautions + cautions_of_strata(strata, categories, register, shown)
 
 

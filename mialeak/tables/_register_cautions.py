@@ -4,29 +4,29 @@ from __future__ import annotations
 
 import math
 from collections.abc import Container, Iterator, Sequence
-from itertools import chain, combinations
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import listed
-from mialeak._cells import all_differ, codes_of, count_cells
-from mialeak._checks.counts import numbers_of
-from mialeak._checks.names import is_body_weight, is_count_name, is_person_name, is_weight
+from mialeak._cells import all_differ, count_cells
+from mialeak._checks.names import is_count_name, is_person_name
+from mialeak._checks.registers import cautions_of_panel
 from mialeak._checks.samples import LEVEL, shares_differ
-from mialeak._checks.tables import cautions_of_panel
+from mialeak._checks.weights import UNEQUAL, cautions_of_weights
 from mialeak._columns import Factor, factor_if_plain
 from mialeak._labels import names_of
 from mialeak.tables._sources import Source, beginning, repeated_cells
 
 __all__ = [
+    "cautions_of_drawn",
     "cautions_of_drawn_groups",
     "cautions_of_people",
     "cautions_of_same_people",
     "cautions_of_strangers",
     "cautions_of_uncounted_shares",
-    "cautions_of_weights",
     "uncounted_of_both",
 ]
 
@@ -43,12 +43,6 @@ class Uncounted(NamedTuple):
 
 #: Fewest groups that were drawn, and that were not.
 _FEWEST_GROUPS = 5
-#: Survey weights are unequal if those of most rows differ by this factor; how near their mean is to
-#: 1, or their sum to the number of people; the first columns that they may go by, and the rows of
-#: each value of these on average.
-_UNEQUAL, _NEAR, _MOST_OTHERS, _ROWS_OF_STRATUM = 2.0, (0.01, 0.25), 20, 10
-#: The median of weights from which they are those of no body: a newborn has 3,400 grams.
-_NO_BODY = 10_000.0
 
 
 def cautions_of_people(register: Any) -> list[str]:
@@ -132,37 +126,25 @@ def cautions_of_drawn_groups(uncounted: Sequence[Uncounted]) -> list[str]:
     return []
 
 
-def cautions_of_weights(table: Any, people: int | None, chosen: Container[Any]) -> list[str]:
+def cautions_of_drawn(table: Any, people: int | None, chosen: Container[Any]) -> list[str]:
     """A caution if unequal survey weights show that some people were more likely drawn.
 
-    `people` is their number, if it is known.  A column with the name of the weight of a body is one
-    of weights if its sum is near that number, its mean is 1, its numbers are too large for
-    bodies, or go by other columns.
+    `people` is their number, if it is known; then the weights may be one of the columns `chosen`,
+    of which other cautions are given without it.
     """
-    for name in filter(is_weight, names_of(table)):
-        if people is None and name in chosen:
-            continue  # named already
-        for factor in _looked_at(table, name):
-            numbers, known = numbers_of(factor), factor.codes[factor.codes >= 0]
-            if numbers is None or not known.size:
-                continue
-            weights = numbers[known]
-            low, high = np.quantile(weights, (0.05, 0.95)).tolist()
-            near = 1.0 if people is None else people / weights.size, _NEAR[people is not None]
-            is_sure = abs(weights.mean() / near[0] - 1.0) <= near[1]
-            is_sure |= float(np.median(weights)) >= _NO_BODY
-            if not high > _UNEQUAL * low > 0.0:
-                continue
-            if is_sure or not is_body_weight(name) or _goes_by_others(table, name, factor):
-                return [
-                    f"Column {name!r} has the name of a survey weight, from {_shown(low)} to "
-                    f"{_shown(high)}: {_unequal(people)}"
-                ]
-    return []
-
-
-def _shown(weight: float) -> str:
-    return f"{weight:,.0f}" if weight >= _NO_BODY else f"{weight:.4g}"
+    names = names_of(table)
+    cure = (
+        "If they were drawn by strata, pass strata=, their column, and the register as population="
+    )
+    meaning = f"{UNEQUAL}{cure}, or pass the rows of one stratum at a time."
+    if people is not None:
+        meaning = (
+            f"not each of the {people:,} people was equally likely to be in the table, as the "
+            f"answer assumes. {cure}."
+        )
+    asked = names if people is not None else [name for name in names if name not in chosen]
+    others = [] if isinstance(table, Source) else names
+    return cautions_of_weights(asked, partial(_looked_at, table), meaning, others, people)
 
 
 def _looked_at(table: Any, name: Any) -> list[Factor]:
@@ -173,39 +155,6 @@ def _looked_at(table: Any, name: Any) -> list[Factor]:
         return []
     factor, rows = table.beginning(name)
     return [repeated_cells({name: factor}, rows)[name]]
-
-
-def _goes_by_others(table: Any, name: Any, factor: Factor) -> bool:
-    """Whether rows that agree in another column or two agree in this one, by no chance."""
-    if isinstance(table, Source):
-        return False
-    others = [other for other in names_of(table) if other != name][:_MOST_OTHERS]
-    columns = [codes_of(each) for other in others for each in factor_if_plain(table, other)]
-    codes, rows = codes_of(factor)[0], len(factor.codes)
-    agree = float(np.square(factor.rows_of_level / rows).sum())
-    most = min(rows + math.log(LEVEL) / -math.log(agree), rows / _ROWS_OF_STRATUM)
-    for keys in chain.from_iterable(combinations(columns, k) for k in (1, 2)):
-        cells = count_cells(keys, rows)
-        if len(cells.counts) <= most and (codes[cells.first_row][cells.of_row] == codes).all():
-            return True
-    return False
-
-
-def _unequal(people: int | None) -> str:
-    """What unequal weights mean for the answer, and what cures it."""
-    cure = (
-        "If they were drawn by strata, pass strata=, their column, and the register as population="
-    )
-    if people is not None:
-        return (
-            f"not each of the {people:,} people was equally likely to be in the table, as the "
-            f"answer assumes. {cure}."
-        )
-    return (
-        "not everyone was equally likely to be in the table. The answer is for a population with "
-        "the frequencies of the table's rows; people with large weights leak more than it states. "
-        f"{cure}, or pass the rows of one stratum at a time."
-    )
 
 
 def uncounted_of_both(
