@@ -37,6 +37,13 @@ def test_an_index_that_names_canaries_has_each_once(names):
         take(once["score"], once["member"])  # one row of each is right
 
 
+def test_indices_of_any_type_are_taken():
+    index = pd.Index([("a", k) for k in range(100)], tupleize_cols=False, name="pair")
+    for labels in (index, pd.Index([1, "a"] * 50), pd.Index([np.nan] * 100, name="x")):
+        scores, member = pd.Series(RNG.normal(size=100), labels), RNG.integers(0, 2, 100)
+        assert one_run_audit(scores, member).n_canaries == 100
+
+
 def test_labels_of_several_files_may_be_the_same():
     """Row numbers of 5 parts that were joined name no canary."""
     frame = pd.concat([table(1).reset_index(drop=True) for _ in range(5)])

@@ -152,9 +152,6 @@ def test_confidences_in_per_cent_are_not_compared_with_fractions(first, second):
         (("neighbour", "original"), 0),
         (("confidence", "true_prob"), 1),
         (("zeta", "gamma"), 1),
-        (("positive", "negative"), 0),
-        (("trained", "untrained"), 0),
-        (("full", "loo"), 0),
     ],
 )
 def test_names_of_worlds_are_no_names_of_quantities(names, cautions):

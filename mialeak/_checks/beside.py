@@ -122,6 +122,8 @@ def beside_index(values: Any) -> list[Beside]:
     columns = []
     for place, name in enumerate(names):
         level = np.asarray(index.get_level_values(place))
+        if level.dtype.kind == "O":  # words, or tuples
+            level = np.array([str(value) for value in level])
         codes = np.unique(_in_order(level), return_inverse=True)[1]
         columns.append(Beside(_ROW_NAMES if name is None else str(name), level, codes))
     return columns

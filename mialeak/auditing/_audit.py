@@ -297,8 +297,9 @@ def audit(
         are refused.  Booleans, and scores of a world that
         are 0 and 1 only (or -1 and 1 beside other scores), are refused: flags look so.  Series
         whose names state two quantities, such as a logit and a confidence, and probabilities in
-        per cent in one world only, are refused as well.  The
-        guesses of an attack are scores if written as -1 and 1.
+        per cent in one world only, are refused as well, and so is an index, of one level or more,
+        that names a run or a model in several rows.  The guesses of an attack are scores if written
+        as -1 and 1.
     delta : float
         In [0, 1).
     confidence : float
