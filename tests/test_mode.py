@@ -119,3 +119,10 @@ def test_many_cells_are_fast():
 def test_what_would_take_minutes_is_refused(cells, n):
     with pytest.raises(ValueError, match=rf"The leakage of the mode is not available at n = {n:,}"):
         mechanism_leakage(Mode(), np.full(cells, 1 / cells), n)
+
+
+def test_a_leakage_that_is_left_out_is_printed_as_an_upper_limit():
+    """All terms are below what may be left out: the sum is 0, and the leakage is not."""
+    found = mechanism_leakage(Mode(), np.array([0.5, 0.5]), 20_000, gamma=2.0)
+    assert found.lower == 0.0 < found.error
+    assert f"lower=<{found.error:.2g}" in repr(found)

@@ -97,7 +97,7 @@ def cautions_of_spellings(factors: dict[Any, Factor]) -> list[str]:
     name, rows = next(iter(met.items()))
     return [
         "Values that are the first letter of another, or differ in capitals, spaces, hyphens, "
-        "dots, leading zeros, ae for ä, a mark of a footnote, the encoding or the script of a "
+        "dots, leading zeros, the encoding, ae for ä, a mark of a footnote or the script of a "
         "letter alone "
         "are counted apart, in "
         f"column {listed(met)} (rows {listed(rows)} for {name!r}). If they mean the same, write "

@@ -111,7 +111,11 @@ class MechanismLeakage(Result):
     error: float = field(default=0.0, repr=False)
 
     def __repr__(self) -> str:
-        lower, upper = (_certain(value, self.error) for value in (self.lower, self.upper))
+        exact = self.kind == "exact"  # else an end of 0 is certain
+        lower, upper = (
+            _certain(value, self.error if value or exact else 0.0)
+            for value in (self.lower, self.upper)
+        )
         end = f"kind={self.kind!r}, rows={self.rows!r}"
         return f"{type(self).__name__}(lower={lower}, upper={upper}, {end})"
 
@@ -126,7 +130,7 @@ class MechanismLeakage(Result):
 
 def _certain(value: float, error: float) -> str:
     """The digits of `value` that are larger than its error."""
-    if value == 0.0 or error == 0.0:
+    if error == 0.0:
         return f"{value:.{_DIGITS}g}"
     if value <= error:
         return f"<{error:.2g}"
