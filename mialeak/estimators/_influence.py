@@ -10,13 +10,13 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mialeak._arrays import FloatArray, as_count, as_floats, first_index, invalid, require
-from mialeak._blocks import as_rng
 from mialeak._numerics.distances import kernel_blocks
 from mialeak._numerics.leave_one_out import units
 from mialeak._numerics.whitening import Full, Outside, Whitening, variances_or_matrix
 from mialeak._results import Kind, Result
 from mialeak._warnings import warn
 from mialeak.estimators._centring import centred_noise, centred_releases
+from mialeak.estimators._resampling import resampled_estimates
 from mialeak.estimators._rows import refusing_the_row
 from mialeak.means import mean_tradeoff
 from mialeak.scores import covariance_score
@@ -437,26 +437,15 @@ class InfluenceFunctions(Result):
         ------
         ValueError
             If a table has another number of rows, or `fit` gives another shape.
+
+        Warns
+        -----
+        UserWarning
+            If `fit` of the whole tables is not theta, within half a standard error, or stays where
+            it is without a row that moves theta by more: entries or rows have another order.
         """
         size = self._release_size(n)
-        rounds = as_count(rounds, "rounds", least=1)
-        row = as_count(row, "row", most=self.n - 1)
-        data = [np.asarray(table) for table in tables]
-        for i, table in enumerate(data):
-            if table.ndim == 0 or table.shape[0] != self.n:
-                invalid("tables", f"have {self.n} rows each; tables[{i}] has shape {table.shape}")
-        generator = as_rng(rng)
-        releases = np.empty((2, rounds, self.theta.size))
-        for world, t in np.ndindex(2, rounds):
-            drawn = generator.integers(self.n - 1, size=size)
-            drawn += drawn >= row
-            if world:
-                drawn[0] = row
-            release = as_floats(fit(*(table[drawn] for table in data)), "fit(...)")
-            if release.shape != self.theta.shape:
-                rule = f"have the shape of theta, {self.theta.shape}; its shape is {release.shape}"
-                invalid("fit(...)", rule)
-            releases[world, t] = release
+        releases = resampled_estimates(self, row, fit, tables, n=size, rounds=rounds, rng=rng)
         out, into = (self.score(releases[world], row, n=size) for world in (0, 1))
         return EmpiricalTradeOff(in_scores=into, out_scores=out, allow_reversed=True)
 

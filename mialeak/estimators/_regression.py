@@ -20,7 +20,7 @@ from mialeak._arrays import (
 from mialeak._checks.samples import COPIED, common_copies
 from mialeak._labels import require_same_rows
 from mialeak._numerics.distances import kernel_blocks
-from mialeak.estimators._centring import Centring
+from mialeak.estimators._centring import Centring, null_space
 from mialeak.estimators._influence import ALONE, InfluenceFunctions
 from mialeak.estimators._rows import (
     times_of_rows,
@@ -231,30 +231,13 @@ def _plain_influence(
     drawn = penalty[:, None] * inverse / (n - 1.0)
     without -= (theta - without / n) @ drawn
     influence -= inverse @ (penalty * theta / n)
-    null, inward = _null_space(design, penalty)
+    null, inward = null_space(design, penalty)
     influence -= (influence @ inward) @ null
     without -= (without @ inward) @ null
     without[open_] = np.inf
     return InfluenceFunctions(theta, influence, without)
 
 
-def _null_space(design: FloatArray, penalty: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Directions that collinear columns leave to the penalty, (k, d), and what takes them out.
-
-    Rows move no estimate along a v with ``X v = 0``: ``v^T P I = 0``.  What is computed there is
-    rounding over the penalty, which may be as large as all else.
-    """
-    scale = np.sqrt(np.square(design).sum(axis=0))
-    scale = np.where(scale > 0.0, scale, 1.0)
-    _, sizes, axes = np.linalg.svd(linalg.qr(design / scale, mode="r")[0][: scale.size])
-    sizes = np.pad(sizes, (0, scale.size - sizes.size))
-    null = axes[sizes <= _COLLINEAR * sizes[0]] / scale
-    drawn = (null * penalty).T
-    return null, np.linalg.solve((null @ drawn).T, drawn.T).T
-
-
-#: Singular values below this share of the largest one are 0, but for rounding.
-_COLLINEAR = 1e-11
 #: Newton's steps: a solution is found within 10 or so, as errors are squared; without one the
 #: gradient falls by a factor e a step, and is far from the next number after these.  With a small
 #: penalty it has to fall to that: 60 steps are enough for one of 1e-18.
