@@ -25,7 +25,7 @@ _UNEQUAL, _NEAR, _MOST_OTHERS, _ROWS_OF_STRATUM = 2.0, (0.01, 0.25), 20, 10
 #: factor the bodies of most persons differ at most, those of children among them.
 _NO_BODY, _BODIES_DIFFER = 10_000.0, 10.0
 
-#: What a caution says of the answer where the number of people is not known.
+#: What a caution states of the answer where the number of people is not known.
 UNEQUAL = (
     "not everyone was equally likely to be in the table. The answer is for a population with the "
     "frequencies of the table's rows; people with large weights leak more than it states. "
