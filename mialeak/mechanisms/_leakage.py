@@ -111,7 +111,9 @@ class MechanismLeakage(Result):
     error: float = field(default=0.0, repr=False)
 
     def __repr__(self) -> str:
-        lower, upper = (_certain(value, self.error) for value in (self.lower, self.upper))
+        ends = self.lower, self.upper
+        error = self.error if self.kind == "exact" or self.lower > 0.0 else 0.0
+        lower, upper = (_certain(value, error) for value in ends)
         end = f"kind={self.kind!r}, rows={self.rows!r}"
         return f"{type(self).__name__}(lower={lower}, upper={upper}, {end})"
 
@@ -126,7 +128,7 @@ class MechanismLeakage(Result):
 
 def _certain(value: float, error: float) -> str:
     """The digits of `value` that are larger than its error."""
-    if value == 0.0 or error == 0.0:
+    if error == 0.0:
         return f"{value:.{_DIGITS}g}"
     if value <= error:
         return f"<{error:.2g}"
