@@ -91,14 +91,15 @@ def require_same_index(named: Mapping[str, Any], argument: str | None = None) ->
             continue
         if index.isin(expected).all():
             place = next(k for k in range(index.size) if index[k] != expected[k])
-            order = f"the rows of {first} in their order, where {expected[place]!r} is at {place}"
+            label, other = (each[[place]].tolist()[0] for each in (expected, index))
+            order = f"the rows of {first} in their order, where {label!r} is at {place}"
             remedy = f"Rows go by their place: pass {name}.loc[{first}.index], or arrays"
             rule = f"have {order}"
             if argument is not None:
-                rule = f"have {order}; in {name} {index[place]!r} is at {place}"
+                rule = f"have {order}; in {name} {other!r} is at {place}"
                 remedy = "Rows go by their place: fit it to rows in this order, or pass arrays"
                 invalid(argument, rule, remedy=remedy)
-            invalid(name, rule, index=place, value=index[place], remedy=remedy)
+            invalid(name, rule, index=place, value=other, remedy=remedy)
 
 
 def require_same_values(what: str, /, **arguments: Any) -> None:

@@ -133,8 +133,8 @@ def test_noise_far_below_the_distance_of_counts_has_a_ratio(order):
     # By the density of the noise at one count off, its variance 9e-6 in counts.
     nearest = math.log(0.7**2 / 0.7**3) - 1.0 / (2 * 9e-6)
     assert abs(ratio[0] - nearest) < 1e-9
-    with pytest.raises(ArithmeticError, match="below what float64 holds"):
-        law.log_likelihood_ratio([0.0, 1 / 3, 2 / 3], [1, 0, 1], 3, noise=1e-320)
+    ratio = law.log_likelihood_ratio([0.0, 1 / 3, 2 / 3], [1, 0, 1], 3, noise=1e-320)
+    assert ratio[0] == -np.inf  # -1 / (2 * 9e-640) is beyond float64
     with pytest.raises(ValueError, match=r"12 standard deviations .* got releases\[0\] = 0\.1"):
         law.log_likelihood_ratio([0.1, 1 / 3, 2 / 3], [1, 0, 1], 3, noise=0.001)
 
@@ -149,3 +149,11 @@ def test_a_lattice_release_without_digits_is_refused():
     law = Lattice([-2.0, 1.0, 7.25], [1e-54, 1.0, 1e-54])
     with pytest.raises(ValueError, match="with a probability that float64 holds"):
         law.log_likelihood_ratio([6.5 / 6], [-2.0], 6)
+
+
+def test_a_noisy_release_that_a_step_of_certainty_rules_out_with_the_target_has_a_ratio():
+    """After a zero there is no one: rows 11, 00 and 00 are likely, but not with a row 10."""
+    law = Chain(0.42, [0.0], [0.245])
+    ratios = law.log_likelihood_ratio([1 / 3, 1 / 3], [1, 0], 3, noise=[6.6e-6, 1.7e-6])
+    assert ratios[0] == pytest.approx(-np.log(3 * 0.42))
+    assert ratios[1] == -np.inf

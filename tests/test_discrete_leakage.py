@@ -294,6 +294,17 @@ def test_float32_and_integers_are_normalized_in_double_precision():
         assert max_leakage(array, 20, normalize=True) == pytest.approx(value, rel=1e-15)
 
 
+def test_probabilities_of_float32_are_divided_by_their_sum_in_any_container():
+    p = (dirichlet(20_001) * (1 + 2e-7)).astype(np.float32)
+    exact = p.astype(np.float64)
+    assert abs(math.fsum(exact) - 1.0) > 1e-9
+    value = max_leakage(exact / math.fsum(exact), 50)
+    kinds = "float32", "Float32", "float[pyarrow]"
+    single = [p, p.astype(">f4"), pl.Series(p), *(pd.Series(p).astype(kind) for kind in kinds)]
+    for values in single:
+        assert max_leakage(values, 50) == pytest.approx(value, rel=1e-14)
+
+
 def test_normalize_is_invariant_under_scaling():
     p = np.random.default_rng(2).random(5000)
     for scale in (1e-310, 1e-200, 1.0, 1e300):

@@ -126,6 +126,49 @@ def test_most_people_without_a_value_are_no_totals():
     assert said <= 1
 
 
+@pytest.mark.parametrize("share", [0.1, 0.3, 0.5, 0.6, 0.8])
+def test_persons_without_a_value_may_be_most(share):
+    """Totals of which small counts are left out exceed their parts by no more than these."""
+    for seed in range(20):
+        frame = persons(seed=seed)[KEYS[: 1 + seed % 2]]
+        missing = np.random.default_rng(seed).random(len(frame)) < share
+        frame[frame.columns[-1]] = frame.iloc[:, -1].astype(object).where(~missing, None)
+        table = frame.groupby(list(frame), dropna=False).size().reset_index(name="n")
+        for na in ("drop", "category"):
+            cautions = table_leakage(table, counts="n", na=na).cautions
+            assert not any("totals" in each for each in cautions)
+
+
+def test_totals_of_values_that_no_row_shows_have_a_caution():
+    """Of the rarest group each cell is below 5: one group more than the rows show."""
+    rng = np.random.default_rng(1)
+    areas, weights = [f"a{k}" for k in range(12)], np.arange(12, 0, -1) ** 2 / 650
+    frame = pd.DataFrame({"region": rng.choice(areas, 2000, p=weights)})
+    frame["sex"] = rng.choice(list("uvwxyz"), 2000, p=[0.4, 0.3, 0.15, 0.1, 0.048, 0.002])
+    keys = ["region", "sex"], ["region"]
+    counted = [frame.groupby(list(each)).size().reset_index(name="n") for each in keys]
+    table = pd.concat([*counted, pd.DataFrame({"n": [len(frame)]})])
+    table = table[table["n"] >= 5]
+    assert "z" not in set(table["sex"])
+    for columns in (["region"], ["region", "sex"]):
+        cautions = table_leakage(table, columns, counts="n", na="category").cautions
+        assert any("twice" in each for each in cautions)
+
+
+@pytest.mark.parametrize("na", ["error", "drop", "category"])
+def test_controls_that_are_matched_to_cases_are_no_totals(na):
+    """They have no stage, and as many of them as cases have each age and sex."""
+    frame = persons(300)
+    cases = frame.rename(columns={"region": "stage"}).assign(status="case")
+    both = pd.concat([cases, cases.assign(status="control", stage=None)])
+    table = both.groupby(["status", "stage", "sex", "edu"], dropna=False).size()
+    report = table_leakage(table.reset_index(name="n"), ["status", "sex", "edu"], counts="n", na=na)
+    assert report.plug_in == table_leakage(both, ["status", "sex", "edu"]).plug_in
+    assert report.rows == 600
+    (caution,) = report.cautions
+    assert "column 'status' holds one value in these and another in the others" in caution
+
+
 def test_dropped_rows_are_not_left_out_with_na_drop_once_more(tmp_path, capsys):
     table = grouped(persons(), ROLLUP)
     path = tmp_path / "t.csv"

@@ -430,3 +430,12 @@ def test_samples_and_confidence_have_the_defaults_that_are_documented():
     law, options = [0.7, 0.3], {"method": "sample", "rng": 5}
     found = mechanism_leakage(Mode(), law, 9, **options)
     assert found == mechanism_leakage(Mode(), law, 9, samples=100_000, confidence=0.95, **options)
+
+
+def test_a_leakage_of_0_by_what_is_left_out_is_printed_as_an_upper_limit():
+    exact = mechanisms.MechanismLeakage(0.0, 0.0, "exact", error=4.8e-14)
+    assert repr(exact).startswith("MechanismLeakage(lower=<4.8e-14, upper=<4.8e-14, ")
+    assert "lower=0, upper=0, " in repr(mechanisms.MechanismLeakage(0.0, 0.0, "exact"))
+    assert "lower=0, upper=0.5, " in repr(
+        mechanisms.MechanismLeakage(0.0, 0.5, "bound", error=1e-14)
+    )

@@ -240,3 +240,14 @@ def test_a_hierarchy_that_may_be_an_accident_is_named():
     (cell,) = release.leakage().recovered
     why = "since each value of sex has one value of smokes"
     assert cell.explanation == f"table 2 (smokes = 1) ({why})"
+
+
+def test_proofs_of_large_programs_pay_what_their_whole_numbers_would():
+    """Beyond 2,000 cells no program has whole numbers: without these none is faster."""
+    budget = _count_ranges.Budget(0.0, 0.0, 1500.0)
+    assert budget.prove(5_000, 2_000)
+    few = 1500.0 - budget.proofs
+    assert budget.prove(5_000, 2_001)
+    assert 1500.0 - budget.proofs == pytest.approx(11 * few)
+    assert budget.prove(41_573, 7_196)
+    assert not budget.prove(41_573, 7_196)

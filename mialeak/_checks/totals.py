@@ -35,6 +35,9 @@ _THRESHOLDS = range(2, 31)
 #: Such sets, without a total in all of which no more are looked at.
 _FIRST_MARGINS = 4
 
+#: Rows from which all cells of a value of a column may be left out as small.
+_FEWEST_CUT = 10
+
 #: Levels of a column up to which sums of a part of them are looked for; of any part, by all parts
 #: and by elimination.
 _MOST_LEVELS = 400
@@ -118,6 +121,12 @@ def without_empties(
         If that cannot be a coincidence, and `na` is another.
     """
     rows, names, odds, larger = _rows_of_empties(categories, counts)
+    if label := _label_of(categories, counts, rows) if odds >= math.log(_NAMED_AT_END) else []:
+        return counts, [
+            f"The rows without a value in column {listed(names)} sum to what the others sum to, "
+            f"and column {listed(label)} holds one value in these and another in the others. If "
+            "these are totals, take them out of the table; controls matched to cases are none."
+        ]
     if odds < math.log(_NAMED_AT_END):
         is_dropped = na == "drop" and all(name in chosen for name in larger)
         return counts, _cautions_of_larger(larger, is_dropped)
@@ -151,15 +160,24 @@ def _cautions_of_larger(names: list[Any], is_dropped: bool) -> list[str]:
     ]
 
 
+def _label_of(categories: Mapping[Any, Factor], counts: IntArray, rows: Flags) -> list[Any]:
+    """Columns with one word in all of `rows` and another in the others: "total", or "control"."""
+    met = []
+    for name, each in categories.items():
+        codes = [np.unique(each.codes[(counts > 0) & part]).tolist() for part in (rows, ~rows)]
+        met_in = [code[0] for code in codes if len(code) == 1 and code[0] >= 0]
+        words = {str(each.value(code)).strip() for code in met_in}
+        met += [name] if len(words) == 2 and not any(map(is_number, words)) else []
+    return met
+
+
 def _rows_of_empties(
     categories: Mapping[Any, Factor], counts: IntArray
 ) -> tuple[Flags, list[Any], float, list[Any]]:
     """The rows that an empty field marks as totals, these columns, and the logarithm of the odds.
 
     And the columns without a value where all such rows may be totals of others, some not shown.
-
-    A column with one value in all rows that are no totals, as the level of a total is, is not
-    compared.
+    A column with one value in all other rows, as the level of a total is, is not compared.
     """
     none = np.zeros(len(counts), np.bool_)
     empty = {name: each.codes < 0 for name, each in categories.items() if each.n_missing}
@@ -170,7 +188,9 @@ def _rows_of_empties(
     margins = np.unique(marked[:, marked.any(axis=0)], axis=1).T
     if not detail.any() or len(margins) * len(counts) > _MOST_COMPARED:
         return none, [], 0.0, []
+    unseen = int(np.count_nonzero(detail) >= _FEWEST_CUT)
     single = {name for name, each in categories.items() if np.ptp(each.codes[detail]) == 0}
+    sizes = {name: np.count_nonzero(each.rows_of_level) for name, each in categories.items()}
     odds, rows, met, larger = 0.0, none, np.zeros(len(empty), np.bool_), 0
     least = int(counts[counts > 0].min())
     for place, margin in enumerate(margins):
@@ -182,12 +202,12 @@ def _rows_of_empties(
         sums, parts = _margin(kept, counts, detail, detail | here)
         if (gained := _odds_of_margin(sums, parts)) > 0.0:
             odds, rows, met = odds + gained, rows | here, met | margin
-        if least in _THRESHOLDS and ((sums >= parts) | (sums == 0)).all():
-            # A value of which no cell is shown is one more: in the place of -1, for none.
-            within = (np.unique(categories[name].codes[counts > 0]) for name in away - single)
-            cells = math.prod(codes.size for codes in within)
-            _, shown = _margin(kept, detail.astype(np.int64), detail, detail | here)
-            larger += int((sums <= parts + (least - 1) * (cells - shown)).all())
+        _, shown = _margin(kept, detail.astype(np.int64), detail, detail | here)
+        # Each cell that is left out as small has less than the smallest shown.
+        hidden = math.prod(sizes[name] + unseen for name in away - single) - shown
+        most = parts + np.maximum(hidden, 0) * (int(counts[detail].min()) - 1)
+        fits = np.all((sums == 0) | ((parts <= sums) & (sums <= most)))
+        larger += int(fits and sums.sum() >= parts.sum())
     names = [name for name, is_in in zip(empty, met, strict=True) if is_in]
     return rows, names, odds, list(empty) if larger == len(margins) else []
 

@@ -82,6 +82,8 @@ _LEAST = 1e-290
 _DOUBLE = np.dtype(np.float64)  # one object for all arrays of such numbers
 #: By how much the sum of probabilities in single precision, such as a softmax, differs from 1.
 _SINGLE_TOLERANCE = 1e-6
+#: How the types of such numbers end: of numpy in either order of bytes, pandas, polars and pyarrow.
+_SINGLE = "float32", "f4", "float[pyarrow]"
 _NORMALIZE = f"Pass normalize=True to divide p, counts of cells, by its sum. {NO_CELLS}"
 
 
@@ -283,7 +285,7 @@ def as_law(p: Any) -> Law:
     if array.size == 0:
         invalid("p", "hold at least one atom")
     kind = getattr(p, "dtype", _DOUBLE)
-    if kind is not _DOUBLE and str(kind).endswith("float32"):  # of numpy, pandas or torch
+    if kind is not _DOUBLE and str(kind).lower().endswith(_SINGLE):
         mass = total_mass(cut(0, array))
         if abs(mass - 1.0) <= _SINGLE_TOLERANCE:
             return ArrayLaw(array, mass)

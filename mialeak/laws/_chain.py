@@ -369,8 +369,8 @@ class Chain(Marginal):
         Returns
         -------
         ndarray, shape (T, d) or (d,)
-            Exact; -inf where the release is impossible with the target, or less likely than
-            without it by a factor below e^-700.  Their sum is the score.
+            Exact; -inf where the release is impossible with the target, or may be where it is
+            less likely than without it by a factor below e^-700.  Their sum is the score.
 
         Raises
         ------

@@ -43,7 +43,7 @@ _MOST_WHOLE, _MOST_CELLS = 2000, 12_000
 _WHOLE = 1e-6
 #: Entries of a program of about the cost of the call itself; the cost grows faster than these.
 _ENTRIES = 500
-#: How much faster a program of thousands of cells is that is not about whole numbers.
+#: How much faster a program is without whole numbers, up to the cells beyond which all are.
 _FASTER = 10.0
 #: Cells that vary where another table is searched for, before bounds are proved and after.
 _FIRST_SEARCHES, _LAST_SEARCHES = (300, 800, 800), (2000, 2000)
@@ -83,9 +83,9 @@ class Budget:
         self.searches -= cost
         return True
 
-    def prove(self, entries: int) -> bool:
-        """The same of a program without whole numbers, which is faster."""
-        cost = _cost(entries) / _FASTER
+    def prove(self, entries: int, cells: int) -> bool:
+        """The same of a program without whole numbers, which is faster if others have these."""
+        cost = _cost(entries) / (_FASTER if cells <= _MOST_WHOLE else 1.0)
         if cost > self.proofs:
             return False
         self.proofs -= cost
@@ -266,7 +266,7 @@ class _Component:
                     break
                 if attained[end, place] == bound[end, place]:
                     continue
-                if not budget.prove(self.matrix.nnz):
+                if not budget.prove(self.matrix.nnz, self.matrix.shape[1]):
                     return
                 best = self._solve(sign * sums[[place]].toarray()[0], sums, attained, whole=False)
                 if math.isfinite(best):
