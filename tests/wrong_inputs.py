@@ -384,7 +384,7 @@ MEANS = [
     Shell(
         "255 for a missing genotype, as -1 is in uint8",
         "mean t.csv",
-        ["'255' is counted as a value like 0, 1 and 2, in 1 row of column 'g0'"],
+        ["255' is counted as a value like any other, in 1 row of column 'g0'"],
         {"t.csv": csv([f"g{k}" for k in range(12)], *coded(255))},
         cautioned=True,
     ),

@@ -402,3 +402,15 @@ CALLS_OF_PERSONS += [
     )
     for options in [{argument: beside, "columns": [c for c in table if c != "patient_id"]}]
 ]  # fmt: skip
+
+#: Genotypes of few sites, with the ends of a byte for a missing one.
+CALLS_OF_PERSONS += [
+    Call(
+        f"{code} for a missing genotype at three sites",
+        lambda code=code: mean_leakage(np.where(RNG.random((200, 3)) < 0.05, code, GENES_OF_FEW)),
+        [f"{code} is counted as a value like any other", f"missing=['{code}']"],
+        cautioned=True,
+    )
+    for code in (255, 127, -127, -128)
+]
+GENES_OF_FEW = RNG.binomial(2, 0.3, (200, 3))

@@ -11,7 +11,12 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, listed
-from mialeak._checks.markers import MARKING_NUMBERS, cautions_of_one_row, rows_of_column
+from mialeak._checks.markers import (
+    ENDS_OF_BYTES,
+    MARKING_NUMBERS,
+    cautions_of_one_row,
+    rows_of_column,
+)
 from mialeak._checks.names import VARIANT, columns_that
 from mialeak._columns import Factor
 from mialeak._fields import MARKERS, is_number
@@ -153,7 +158,7 @@ def code_cautions(
     *,
     is_three_known: bool = False,
 ) -> list[str]:
-    """Cautions for 3, 9 or 255 among counts of an allele; :func:`marker_cautions` has -9.
+    """Cautions for 3, 9 among counts of an allele; :func:`marker_cautions` has -9 and 255.
 
     Of less than ten columns, which may hold anything else, those of 0, 1 and 2 and a number of 100
     or more, as bytes have them (127, 255), in two rows at least.
@@ -177,7 +182,7 @@ def code_cautions(
     total = sum(int(rows.sum()) for _, rows in counts.values())
     named = 2 * sum(bool(VARIANT.match(str(name))) for name in counts) > len(counts)
     met = {}
-    for code in sorted(codes - {0.0, 1.0, 2.0} - set(MARKING_NUMBERS)):
+    for code in sorted(codes - {0.0, 1.0, 2.0} - {*MARKING_NUMBERS, *ENDS_OF_BYTES}):
         held = [(name, int(rows[values == code].sum())) for name, (values, rows) in counts.items()]
         most = (_MISSING if named or code != 3.0 else _RARE) * total
         is_code = sum(rows > 0 for _, rows in held) >= others

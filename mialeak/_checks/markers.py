@@ -14,6 +14,7 @@ from mialeak._columns import Factor, numeric_levels
 from mialeak._fields import MARKERS, as_numbers, is_number
 
 __all__ = [
+    "ENDS_OF_BYTES",
     "MARKING_NUMBERS",
     "cautions_of_gaps",
     "cautions_of_one_row",
@@ -48,6 +49,8 @@ _OF_PROGRAMS = (
     *(9.969209968386869e36, 1e20, 1e30, -1e30, 1e31, -1e31),
     *(sign * float(np.finfo(kind).max) for kind in ("f4", "f8") for sign in (-1.0, 1.0)),
 )
+#: The ends of numbers of one byte, and one more than the least, beside genotypes alone.
+ENDS_OF_BYTES = (-128.0, -127.0, 127.0, 255.0)
 #: Numbers nearer to 0 than these are none of them.
 _LEAST_OF_PROGRAMS = min(map(abs, _OF_PROGRAMS))
 #: All of them.
@@ -257,6 +260,9 @@ def _far_off(values: npt.NDArray[np.float64], shown: IntArray) -> list[int]:
             others = np.where(np.isin(values, written), np.nan, values)
             codes = [int(np.flatnonzero(values == number)[0]) for number in written]
             return codes + _far_off(others, shown)
+    of_bytes = np.isin(numbers, ENDS_OF_BYTES)
+    if of_bytes.any() and np.isin(numbers[~of_bytes], (0.0, 1.0, 2.0)).all():
+        return [int(np.flatnonzero(values == number)[0]) for number in numbers[of_bytes]]
     low, high = 0, numbers.size
     if -3.0 in numbers and np.array_equal(numbers, -numbers[::-1]):
         return []  # a contrast
