@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mialeak._arrays import listed
-from mialeak._columns import Factor
+from mialeak._columns import Factor, numeric_levels
 from mialeak._fields import is_number
 
 __all__ = ["cautions_of_spellings", "cautions_of_thousands", "turned_pair"]
@@ -28,10 +28,16 @@ _SEPARATOR = re.compile(r"(?<=[^\W\d])[-_](?=[^\W\d])")
 _SIGNS = str.maketrans({**dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-"),
                         **dict.fromkeys("\u2018\u2019\u02bc\u00b4`", "'")})  # fmt: skip
 _RANGE = re.compile(r"(?<=\d)(?:\s*-\s*|\s+to\s+|(?<=[12]\d{3})/(?=\d\d$))(?=\d)")
+#: An open class, and the months of those that a spreadsheet reads as days: 10-14 is 14-Oct.
+_OPEN = re.compile(
+    r"(?:>=|\u2265)\s*(\d+)|(\d+)\s*(?:\+|plus|(?:and|or) (?:over|older|above|more))"
+)
+_MONTHS = ["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"]
+_DAY = re.compile(rf"(?:0?(\d\d?)-)?({'|'.join(_MONTHS)})(?:-0?(\d\d?))?")
 #: A code of a disease with a dot, as I21.9.
 _DOTTED = re.compile(r"([a-z]\d[\da-z])\.(\w{1,4})")
-#: A value with the mark of a footnote behind it.
-_FOOTNOTE = re.compile(r"(.*?\w)\s*(?:[*\u00b9\u00b2\u00b3\u2070-\u2079]+|\s\(?\d\))")
+#: A value with the mark of a footnote behind it: A* is a grade.
+_FOOTNOTE = re.compile(r"(.*?\w)\s*(?:(?<!^\w)\*+|[\u00b9\u00b2\u00b3\u2070-\u2079]+|\s\(?\d\))")
 #: Cyrillic and Greek letters that look like Latin ones, which stand for them.
 _ALIKE = str.maketrans(
     "\u0410\u0412\u0415\u041a\u041c\u041d\u041e\u0420\u0421\u0422\u0425"
@@ -52,6 +58,8 @@ _ALLELE = r"(?:[A-Z]|[ACGT]{1,12}|(?=[^\d/]*\d)[A-Za-z]{0,5}\d{0,2}\*?\d[\w:]{0,
 _GENOTYPE = re.compile(rf"({_ALLELE})/({_ALLELE})")
 #: What stands for a missing genotype.
 _NO_GENOTYPE = frozenset(["./.", "-/-", "0/0", "na", "nan", "?", "."])
+#: Characters of a number that is no short one.
+_LONG = 9
 #: Values of each way at least, and values of a column up to which they are looked at.
 _FEWEST, _MOST = 3, 10_000
 
@@ -97,9 +105,8 @@ def cautions_of_spellings(factors: dict[Any, Factor]) -> list[str]:
     name, rows = next(iter(met.items()))
     return [
         "Values that are the first letter of another, or differ in capitals, spaces, hyphens, "
-        "dots, leading zeros, the encoding, ae for ä, a mark of a footnote or the script of a "
-        "letter alone "
-        "are counted apart, in "
+        "dots, leading zeros, ae for ä, + for and over, a mark of a footnote, the encoding or the "
+        "script of a letter alone are counted apart, in "
         f"column {listed(met)} (rows {listed(rows)} for {name!r}). If they mean the same, write "
         "them in the same way.",
         *others,
@@ -133,6 +140,10 @@ def _spelt_twice(factor: Factor) -> tuple[int, ...]:
         word = _RANGE.sub("-", " ".join(word.split())).replace(" & ", " and ")
         if dotted := _DOTTED.fullmatch(word):
             word = dotted[1] + dotted[2]
+        elif opened := _OPEN.fullmatch(word):
+            word = f"{opened[1] or opened[2]}+"
+        elif (day := _DAY.fullmatch(word)) and (day[1] is None) != (day[3] is None):
+            word = f"{1 + _MONTHS.index(day[2])}-{day[1] or day[3]}"
         word = word.removesuffix(".") if any(map(str.isalpha, word)) else word
         number = _WHOLE.fullmatch(word)
         other = met.setdefault(number[1] if number else word, code)
@@ -180,6 +191,13 @@ def _cautions_of_formats(factors: Mapping[Any, Factor]) -> list[str]:
             f"{one!r} and {other!r} are counted apart, in column {listed(turned)}. If they are the "
             "two alleles of a person in any order, write them in one order."
         )
+    twins = {name: both for name, each in factors.items() if (both := _rounded_apart(each))}
+    if twins:
+        low, high = next(iter(twins.values()))
+        cautions.append(
+            f"Numbers that differ by rounding alone, such as {low!r} and {high!r}, are counted "
+            f"apart, in column {listed(twins)}. Round them to as many decimals as are meant."
+        )
     met = [name for name, factor in factors.items() if _is_written_twice(factor)]
     if not met:
         return cautions
@@ -189,6 +207,28 @@ def _cautions_of_formats(factors: Mapping[Any, Factor]) -> list[str]:
         f"counted apart, in column {listed(met)}. If they mean the same, write them in the same "
         "way.",
     ]
+
+
+def _rounded_apart(factor: Factor) -> tuple[float, float] | None:
+    """Two numbers that are one in single precision, which one of them is, or has few digits."""
+    numbers = numeric_levels(factor)
+    if numbers is None:
+        words = [str(factor.value(code)) for code in np.flatnonzero(factor.rows_of_level).tolist()]
+        if not any(len(word) > _LONG for word in words) or not all(map(is_number, words)):
+            return None
+        numbers = np.array(words, np.float64)
+    elif numbers.dtype.kind != "f":
+        return None
+    else:
+        numbers = numbers[factor.rows_of_level > 0].astype(np.float64)
+    ordered = np.sort(numbers[np.isfinite(numbers)])
+    with np.errstate(over="ignore", under="ignore"):
+        single = ordered.astype(np.float32)
+    for k in np.flatnonzero((single[1:] == single[:-1]) & (ordered[1:] != ordered[:-1])).tolist():
+        pair = float(ordered[k]), float(ordered[k + 1])
+        if any(each in (float(f"{each:.6g}"), float(single[k])) for each in pair):
+            return pair
+    return None
 
 
 def _is_written_twice(factor: Factor) -> bool:
