@@ -125,7 +125,7 @@ def without_empties(
         return counts, [
             f"The rows without a value in column {listed(names)} sum to what the others sum to, "
             f"and column {listed(label)} holds one value in these and another in the others. If "
-            "these are totals, take them out of the table; controls matched to cases are none."
+            "these are totals, take them out of the table. Controls matched to cases are no totals."
         ]
     if odds < math.log(_NAMED_AT_END):
         is_dropped = na == "drop" and all(name in chosen for name in larger)
