@@ -27,11 +27,8 @@ _NAMED_AT_END = 30.0
 
 #: Noise of a count that is protected by noise: totals differ from their parts by so much for each.
 _NOISE = 3
-
 #: Rows times sets of columns without a value, up to which the rows of each set are compared.
 _MOST_COMPARED = 100_000_000
-#: Smallest counts that offices publish: a total exceeds its parts by less for each that is not.
-_THRESHOLDS = range(2, 31)
 #: Such sets, without a total in all of which no more are looked at.
 _FIRST_MARGINS = 4
 
@@ -192,7 +189,6 @@ def _rows_of_empties(
     single = {name for name, each in categories.items() if np.ptp(each.codes[detail]) == 0}
     sizes = {name: np.count_nonzero(each.rows_of_level) for name, each in categories.items()}
     odds, rows, met, larger = 0.0, none, np.zeros(len(empty), np.bool_), 0
-    least = int(counts[counts > 0].min())
     for place, margin in enumerate(margins):
         if place >= _FIRST_MARGINS and odds == larger == 0:
             break
