@@ -57,7 +57,8 @@ def test_bytes_of_missing_genotypes_are_noticed_at_any_number_of_sites(sites, co
     assert mean_leakage(counts).cautions == ()
     coded = np.where(rng.random(counts.shape) < 0.03, code, counts)
     (caution,) = mean_leakage(coded).cautions
-    assert caution.startswith(f"'{code}' is counted as a value like 0, 1 and 2, in")
+    assert caution.lstrip("'").startswith(str(code))
+    assert "is counted as a value like" in caution
 
 
 def test_percentages_and_one_large_count_are_no_bytes_of_missing_genotypes():

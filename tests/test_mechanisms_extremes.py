@@ -133,7 +133,7 @@ def test_no_digit_below_the_error_is_printed():
 @pytest.mark.parametrize(
     ("value", "printed"),
     [
-        (0.0, "0"),
+        (0.0, "<1e-14"),
         (1e-15, "<1e-14"),
         (1e-14, "<1e-14"),
         (1.96e-13, "2e-13"),

@@ -44,7 +44,10 @@ def test_markers_and_summaries_have_a_caution_in_place_of_a_panel():
             OTHERS.agg(["mean", "std", "count"]),
             "Of panel: the rows seem to be no persons but a summary",
         ),
-        (OTHERS.quantile(np.linspace(0.01, 0.99, 99)), "Of panel: all 4 columns rise"),
+        (
+            OTHERS.quantile(np.linspace(0.01, 0.99, 99)),
+            "Of panel: in all of the 4 columns no row has a smaller value",
+        ),
     ):
         cautions = mean_leakage(TABLE, panel=panel).cautions
         assert any(each.startswith(words) for each in cautions)

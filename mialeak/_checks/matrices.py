@@ -42,8 +42,6 @@ _CODES = [
     ((-9.0, 0.0, 1.0, 2.0), (1, 0, 1, 2)),
 ]
 _NEARLY_ALL = 0.9
-#: Fewest rows that all rise by no chance, and how often a column does in the first of them.
-_RISING, _TWICE = 10, 2
 #: Relative difference of two entries that would be equal without rounding, as of an inverse; and
 #: the fewest rows of a triangle whose zeros are no coincidence.
 _SYMMETRIC, _TRIANGLE = 1e-8, 5
@@ -88,12 +86,6 @@ def cautions_of_matrix(
             f"{of_pairs}, as in a matrix of correlations, relationships or distances. Take the "
             "table of which it was computed, with a row for each person."
         ]
-    if columns > 2 and _rise_together(matrix):
-        return [
-            f"All {columns:,} columns rise from each row to the next, or stay as they are, as "
-            "quantiles of several measures do. Take the table of which they were computed, with a "
-            "row for each person."
-        ]
     copies = _of_copies(matrix, categories, kin) or same_persons(kin)
     cautions = _of_summaries(matrix) + copies
     if columns >= _HOMOZYGOUS and matrix.max() == 2.0 and _hold(matrix, (0.0, 2.0)).all():
@@ -130,13 +122,6 @@ def cautions_of_matrix(
         f"The {rows:,} rows differ as sites do, and the {columns:,} columns as persons do: each "
         "row is taken for a person here. Transpose the table if its rows are sites.",
     ]
-
-
-def _rise_together(matrix: Numbers) -> bool:
-    """Whether all columns rise with the rows, more than twice each on average by no chance."""
-    rises = np.diff(matrix[:_RISING].astype(np.float64), axis=0) > 0.0
-    often = len(matrix) >= _RISING and rises.sum() >= _TWICE * rises.shape[1]
-    return bool(often and (matrix[1:] >= matrix[:-1]).all() and (matrix[-1] > matrix[0]).all())
 
 
 def _shape_of_pairs(matrix: Numbers) -> str:
