@@ -115,6 +115,8 @@ def _of_parts(name: Any, factor: Factor, ranks: Mapping[Any, FloatArray]) -> lis
 
     As P17_T0.bam and P17_T1.bam share P17, whatever stands before and behind it.
     """
+    if are_days(factor):  # which are alike where they follow one another
+        return []
     for codes, (one, other) in sharing_a_part(factor):
         alike = _alike_in(codes, ranks, name)
         if alike:

@@ -131,7 +131,13 @@ def cautions_of_index(frame: Any, factors: Mapping[Any, Factor]) -> list[str]:
     which = None
     if may_be_crosstab(factors):
         which = _classes_of_rows(frame, index, factors)
-    if which is None and may_be_crosstab(others) and _are_classes(labels, factors[labels]):
+    # In this order: few columns are labels, which is seen at once.
+    if (
+        which is None
+        and others
+        and _are_classes(labels, factors[labels])
+        and may_be_crosstab(others)
+    ):
         which = f"no two rows agree in {labels!r}"
     if which is None:
         return []
@@ -196,12 +202,13 @@ def _classes_of_rows(frame: Any, index: Any, factors: Mapping[Any, Factor]) -> s
         steps = np.diff(index)
         if _is_even(steps) and (steps[0], index[0]) not in _PLACES:
             return f"its rows are labelled {index[0]}, {index[1]} ..."
-    for name in set(_UNNAMED).intersection(names_of(frame)).difference(factors):
+    names = names_of(frame)
+    for name in set(_UNNAMED).intersection(names).difference(factors):
         for factor in filter(_are_categories, factor_if_plain(frame, name, ())):
             first = [factor.value(code) for code in factor.codes[:2].tolist()]
             if tuple(map(str, first)) not in (("0", "1"), ("1", "2")):
                 return f"column {name!r}, which is left out, labels rows {first[0]}, {first[1]} ..."
-    for name in [each for each in names_of(frame)[:1] if each not in factors]:
+    for name in [each for each in names[:1] if each not in factors]:
         for factor in factor_if_plain(frame, name, ()):
             if _are_classes(name, factor, numbering=False):
                 first = [factor.value(code) for code in factor.codes[:2].tolist()]
