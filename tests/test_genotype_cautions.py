@@ -18,8 +18,8 @@ from mialeak import (
     mean_tradeoff,
     samples_for_leakage,
 )
-from mialeak._checks.frequencies import hardy_weinberg_ratio
-from mialeak._checks.relatives import are_too_near
+from mialeak._checks.means.frequencies import hardy_weinberg_ratio
+from mialeak._checks.means.relatives import are_too_near
 from mialeak.cli import main
 from mialeak.datasets import load_genotypes
 from mialeak.estimators import mean_influence

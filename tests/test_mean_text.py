@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from mialeak import mean_leakage
-from mialeak._checks import text
+from mialeak._checks.means import text
 from mialeak.cli import main
 
 RNG = np.random.default_rng(41)

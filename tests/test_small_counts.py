@@ -7,7 +7,7 @@ import pandas as pd
 import pytest
 
 from mialeak import Release, mean_leakage
-from mialeak._checks.small_counts import cautions_of_small_counts
+from mialeak._checks.tables.small_counts import cautions_of_small_counts
 from mialeak._columns import Factor
 from mialeak.datasets import load_adult
 from mialeak.tables import table_leakage

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from mialeak._cells import codes_of, count_cells, keep_rows_of_levels
-from mialeak._checks import rows as row_checks
+from mialeak._checks.tables import rows as row_checks
 from mialeak._columns import each_factor
 from mialeak.tables import table_leakage
 

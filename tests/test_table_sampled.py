@@ -15,7 +15,7 @@ from scipy import stats
 from test_table_population import COLUMNS, REGISTER, ROWS, SAMPLE, at, cells_of, people_and_sample
 
 from mialeak import Register, atom_leakage, max_leakage
-from mialeak._checks.registers import pairs_of_both
+from mialeak._checks.tables.registers import pairs_of_both
 from mialeak.cli import main
 from mialeak.datasets import load_adult
 from mialeak.populations import Panel

@@ -8,7 +8,7 @@ from itertools import pairwise
 import pytest
 
 from mialeak._checks.names import is_called, is_copies_name, is_count_name, word_of, words_of
-from mialeak._checks.tables import is_share
+from mialeak._checks.tables.cautions import is_share
 
 #: Names, and the words that a person reads in them.
 WORDS = {

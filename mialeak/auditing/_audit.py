@@ -11,8 +11,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from mialeak._arrays import FloatArray, as_choice, as_flag, as_probability
-from mialeak._checks.beside import beside_index, refuse_runs
-from mialeak._checks.scores import cautions_of_names
+from mialeak._checks.audits.beside import beside_index, refuse_runs
+from mialeak._checks.audits.scores import cautions_of_names
 from mialeak._numerics.order import Order, smallest_bound
 from mialeak._numerics.rank_tests import GAUSSIAN, Curves, Pairs, indistinguishable
 from mialeak._report.document import Document

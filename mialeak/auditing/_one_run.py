@@ -12,8 +12,8 @@ from scipy.special import betaincc, expit
 
 from mialeak._arrays import FloatArray, as_count, as_flag, as_float, as_floats, invalid, require
 from mialeak._blocks import as_rng
-from mialeak._checks.beside import cautions_of_index
-from mialeak._checks.scores import cautions_of_names
+from mialeak._checks.audits.beside import cautions_of_index
+from mialeak._checks.audits.scores import cautions_of_names
 from mialeak._numerics.order import IntArray, Order
 from mialeak._report.document import Document
 from mialeak._report.report import Panel, Report, bound_panel

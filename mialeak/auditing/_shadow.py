@@ -16,7 +16,7 @@ from mialeak._arrays import (
     require,
     unsupported,
 )
-from mialeak._checks.scores import refuse_turned
+from mialeak._checks.audits.scores import refuse_turned
 from mialeak._report.document import Document
 from mialeak._report.report import Panel, Report
 from mialeak._results import Kind, as_confidence

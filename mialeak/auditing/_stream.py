@@ -8,7 +8,7 @@ import numpy as np
 from scipy.special import bdtr, log_expit
 
 from mialeak._arrays import FloatArray, as_floats, as_scores, invalid, require, unsupported
-from mialeak._checks.beside import cautions_of_index
+from mialeak._checks.audits.beside import cautions_of_index
 from mialeak._report.document import Document
 from mialeak._report.report import Panel, Report, bound_panel
 from mialeak._results import Kind, as_confidence

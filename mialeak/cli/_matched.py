@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mialeak._checks.beside import texts_of
+from mialeak._checks.audits.beside import texts_of
 from mialeak._columns import Factor
 from mialeak._labels import names_of
 

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from mialeak._checks.flags import is_flag, numbers
+from mialeak._checks.audits.flags import is_flag, numbers
 from mialeak.cli._options import delimiter
 
 if TYPE_CHECKING:
@@ -123,8 +123,8 @@ def _are_flags(file: _File, name: str) -> bool:
 
 def _of_one_file(file: _File, options: argparse.Namespace) -> tuple[FloatArray, FloatArray]:
     """Scores and flags, two columns of a file."""
-    from mialeak._checks.beside import are_of_models, beside, refuse_rows
-    from mialeak._checks.scores import cautions_of_fits, names_ratio
+    from mialeak._checks.audits.beside import are_of_models, beside, refuse_rows
+    from mialeak._checks.audits.scores import cautions_of_fits, names_ratio
 
     path, table, names, _ = file
     score, member = chosen = _chosen(path, names, options)
@@ -143,7 +143,7 @@ def _of_flags(
     files: Sequence[_File], chosen: Sequence[str], options: argparse.Namespace
 ) -> tuple[FloatArray, FloatArray]:
     """Scores and flags, the columns of a file each."""
-    from mialeak._checks.scores import cautions_of_fits
+    from mialeak._checks.audits.scores import cautions_of_fits
 
     words = [_word(file, name) for file, name in zip(files, chosen, strict=True)]
     (first, second), (score, member) = files, chosen
@@ -157,8 +157,8 @@ def _of_runs(
     files: Sequence[_File], chosen: Sequence[str], options: argparse.Namespace
 ) -> tuple[FloatArray, FloatArray]:
     """Scores of separate runs, a file for each world."""
-    from mialeak._checks.beside import beside, constant_words, refuse_runs
-    from mialeak._checks.scores import are_turned, cautions_of_worlds, refuse_score_name
+    from mialeak._checks.audits.beside import beside, constant_words, refuse_runs
+    from mialeak._checks.audits.scores import are_turned, cautions_of_worlds, refuse_score_name
 
     if options.score is not None:
         options.noticed += _of_several_columns(files[0], options)
@@ -184,7 +184,7 @@ def _of_runs(
 
 def _refuse_names(score: str, member: str, scores: FloatArray, options: argparse.Namespace) -> None:
     """Refuse names of scores and flags that contradict their use."""
-    from mialeak._checks.scores import are_turned, refuse_flag_name, refuse_score_name
+    from mialeak._checks.audits.scores import are_turned, refuse_flag_name, refuse_score_name
 
     if not (options.allow_reversed or are_turned(score, scores)):
         refuse_score_name(score, "scores", higher_is_member=not options.lower_is_member)
@@ -214,7 +214,7 @@ def _word(file: _File, name: str) -> str:
 
 def _scores_in(path: str, column: Any, name: str, argument: str) -> FloatArray:
     """The scores of a column, which counts no rows."""
-    from mialeak._checks.scores import refuse_row_numbers
+    from mialeak._checks.audits.scores import refuse_row_numbers
 
     scores = numbers(path, column)
     refuse_row_numbers(name, argument, scores)
@@ -268,7 +268,7 @@ def _chosen(path: str, names: list[str], options: argparse.Namespace) -> list[st
 
 def _of_several_columns(file: _File, options: argparse.Namespace) -> list[str]:
     """A caution where the chosen column has others beside it, of the same name but for numbers."""
-    from mialeak._checks.flags import in_numbers
+    from mialeak._checks.audits.flags import in_numbers
 
     stem = re.sub(r"\d+", "0", options.score)
     alike = [name for name in file.names if re.sub(r"\d+", "0", name) == stem]

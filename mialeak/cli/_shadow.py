@@ -8,7 +8,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mialeak._checks.flags import is_flag, numbers
+from mialeak._checks.audits.flags import is_flag, numbers
 from mialeak.cli import _options, _output
 from mialeak.cli._audits import cautioned, give_audit, refuse_delta
 
@@ -84,7 +84,7 @@ def _matrices(
     """
     import numpy as np
 
-    from mialeak._checks.scores import refuse_turned
+    from mialeak._checks.audits.scores import refuse_turned
 
     paths = options.inside, options.outside
     first, second = (_columns(path, options) for path in paths)

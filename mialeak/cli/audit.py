@@ -195,7 +195,7 @@ def run(options: argparse.Namespace) -> int:
 
 def _refuse_names_of_matrices(options: argparse.Namespace) -> None:
     """Refuse files of shadow models whose names contradict their use."""
-    from mialeak._checks.scores import cautions_of_fits, refuse_flag_name, refuse_score_name
+    from mialeak._checks.audits.scores import cautions_of_fits, refuse_flag_name, refuse_score_name
 
     names = Path(options.inside).stem, Path(options.outside).stem
     options.noticed += cautions_of_fits(names[0])

@@ -11,11 +11,11 @@ import numpy as np
 
 from mialeak._arrays import FloatArray, listed
 from mialeak._checks.markers import marker_cautions, may_hold_markers
-from mialeak._checks.matrices import cautions_of_matrix
-from mialeak._checks.means import cautions_of
+from mialeak._checks.means.cautions import cautions_of
+from mialeak._checks.means.matrices import cautions_of_matrix
+from mialeak._checks.means.scaled import columns_of_rows
 from mialeak._checks.names import is_person_name
 from mialeak._checks.persons import person_cautions, unpublished_columns, weight_cautions
-from mialeak._checks.scaled import columns_of_rows
 from mialeak._columns import factor_from_values, factor_if_plain, numeric_levels
 from mialeak._warnings import warn
 

@@ -15,8 +15,12 @@ import numpy.typing as npt
 from scipy.special import betainc
 
 from mialeak._arrays import FloatArray, invalid, require
-from mialeak._checks.frequencies import require_likely_counts, warn_of_chromosomes
-from mialeak._checks.genotypes import require_counts, require_genotype, require_possible_target
+from mialeak._checks.means.frequencies import require_likely_counts, warn_of_chromosomes
+from mialeak._checks.means.genotypes import (
+    require_counts,
+    require_genotype,
+    require_possible_target,
+)
 from mialeak._numerics.lattice import sum_law
 from mialeak._numerics.noncentral import deviance_share, twist
 from mialeak.laws import Bernoulli, Genotype, Joint, Lattice, Marginal, Normal, Presence

@@ -16,7 +16,7 @@ from mialeak._arrays import (
     unsupported,
 )
 from mialeak._blocks import resolve_workers
-from mialeak._checks.genotypes import sampled_rows
+from mialeak._checks.means.genotypes import sampled_rows
 from mialeak._labels import require_same_columns
 from mialeak._warnings import warn
 from mialeak.exact._atoms import (

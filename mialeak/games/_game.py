@@ -18,7 +18,7 @@ from mialeak._blocks import (
     row_blocks,
     spawn_streams,
 )
-from mialeak._checks.genotypes import require_genotype, sampled_rows
+from mialeak._checks.means.genotypes import require_genotype, sampled_rows
 from mialeak._labels import require_same_columns
 from mialeak._numerics.whitening import variances_or_matrix
 from mialeak.games._columns import Block, columns_of, laws_of

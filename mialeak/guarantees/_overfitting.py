@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from mialeak._arrays import FloatArray, as_flag, as_float, as_scores, invalid
-from mialeak._checks.beside import beside_index, refuse_runs
-from mialeak._checks.scores import are_turned, cautions_of_names, name_of, refuse_score_name
+from mialeak._checks.audits.beside import beside_index, refuse_runs
+from mialeak._checks.audits.scores import are_turned, cautions_of_names, name_of, refuse_score_name
 from mialeak._numerics.order import Order, smallest_bound
 from mialeak._numerics.rank_tests import Curves, Pairs
 from mialeak._results import Kind, Result, as_confidence

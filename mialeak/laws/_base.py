@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, as_count, as_floats, first_index, invalid, require
 from mialeak._blocks import as_rng
-from mialeak._checks.genotypes import refuse_answers
+from mialeak._checks.means.genotypes import refuse_answers
 from mialeak._labels import labels_of, require_same_columns
 
 __all__ = ["Joint", "Marginal", "as_joint", "as_parameter", "as_rows", "with_labels"]

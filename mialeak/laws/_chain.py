@@ -17,8 +17,8 @@ from mialeak._arrays import (
     invalid,
     require,
 )
-from mialeak._checks.frequencies import hardy_weinberg_ratio
-from mialeak._checks.genotypes import (
+from mialeak._checks.means.frequencies import hardy_weinberg_ratio
+from mialeak._checks.means.genotypes import (
     Releases,
     bit_probabilities,
     count_tolerance,

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 
 from mialeak._arrays import FloatArray, first_index, invalid
-from mialeak._checks.genotypes import MISSING
+from mialeak._checks.means.genotypes import MISSING
 from mialeak._results import Kind, Result
 
 __all__ = [

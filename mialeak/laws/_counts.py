@@ -13,8 +13,8 @@ from mialeak._arrays import (
     as_count,
     invalid,
 )
-from mialeak._checks.frequencies import MOST_ROWS, require_likely_counts
-from mialeak._checks.genotypes import (
+from mialeak._checks.means.frequencies import MOST_ROWS, require_likely_counts
+from mialeak._checks.means.genotypes import (
     Releases,
     bit_probabilities,
     refuse_answers_of_genotypes,

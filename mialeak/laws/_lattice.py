@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, as_floats, check_mass, first_index, invalid, require
-from mialeak._checks.genotypes import MISSING
+from mialeak._checks.means.genotypes import MISSING
 from mialeak._numerics.draws import draw_means, lattice_draw
 from mialeak._numerics.lattice import lattice_steps, sum_law
 from mialeak.laws._base import Marginal, as_rows, with_labels

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mialeak._arrays import FloatArray, as_floats, invalid, require, unsupported
-from mialeak._checks.genotypes import count_tolerance
+from mialeak._checks.means.genotypes import count_tolerance
 from mialeak.special import binom_logpmf
 
 if TYPE_CHECKING:

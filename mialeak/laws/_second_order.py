@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray
-from mialeak._checks.genotypes import Releases
+from mialeak._checks.means.genotypes import Releases
 from mialeak.laws._forward import log_chances
 
 __all__ = ["SecondOrder"]

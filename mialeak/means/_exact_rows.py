@@ -12,7 +12,7 @@ from mialeak._arrays import (
     FloatArray,
     unsupported,
 )
-from mialeak._checks.frequencies import hardy_weinberg_ratio
+from mialeak._checks.means.frequencies import hardy_weinberg_ratio
 from mialeak._report.document import Notes, Section, Table
 from mialeak._report.text import significant
 from mialeak.exact import exact_mean_tradeoff

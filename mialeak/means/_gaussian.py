@@ -11,7 +11,7 @@ import numpy.typing as npt
 from scipy import special
 
 from mialeak._arrays import FloatArray, as_count, as_floats, as_frozen, invalid, require
-from mialeak._checks.moments import require_genotype_moments
+from mialeak._checks.means.moments import require_genotype_moments
 from mialeak._labels import require_same_columns
 from mialeak._numerics.distances import as_mean, as_points, squared_distances
 from mialeak._numerics.noncentral import deviance_share, log_call, log_put, log_tails, quantile

@@ -15,7 +15,7 @@ from mialeak._arrays import (
     invalid,
     unsupported,
 )
-from mialeak._checks.genotypes import sampled_rows
+from mialeak._checks.means.genotypes import sampled_rows
 from mialeak._fields import as_markers
 from mialeak._files.genotypes import GenotypeTable
 from mialeak.means._groups import GroupedMeanReport, report_by_group

@@ -12,10 +12,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, invalid, listed, unsupported
-from mialeak._checks.matrices import are_genotypes, common_rows, share_of_twins
+from mialeak._checks.means.matrices import are_genotypes, common_rows, share_of_twins
+from mialeak._checks.means.relatives import are_too_near, same_rows
 from mialeak._checks.names import columns_that
 from mialeak._checks.persons import Rows, cautions_of_same_names
-from mialeak._checks.relatives import are_too_near, same_rows
 from mialeak._files.genotypes import GenotypeTable
 from mialeak._files.plink_text import Frequencies, Site, bare_chromosome, identifier, same_alleles
 from mialeak.means._panel_checks import other_population_cautions, other_spread_cautions

@@ -8,9 +8,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, Numbers, invalid, listed
-from mialeak._checks.frequencies import surplus_of_rarer_alleles, swapped_alleles
-from mialeak._checks.matrices import are_genotypes
-from mialeak._checks.relatives import are_too_near, excess_correlation
+from mialeak._checks.means.frequencies import surplus_of_rarer_alleles, swapped_alleles
+from mialeak._checks.means.matrices import are_genotypes
+from mialeak._checks.means.relatives import are_too_near, excess_correlation
 from mialeak.means._release import Release
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import numpy as np
 from scipy import special
 
 from mialeak._arrays import FloatArray, as_count, invalid, listed
-from mialeak._checks.relatives import excess_correlation
+from mialeak._checks.means.relatives import excess_correlation
 from mialeak._files.plink_text import Frequencies
 from mialeak._numerics.distances import kernel_blocks
 from mialeak._report.document import Document, Notes, Section, Table

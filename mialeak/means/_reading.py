@@ -11,9 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import Numbers, as_floats, first_index, invalid, listed
-from mialeak._checks.groups import cautions_of_genes, cautions_of_named_groups
 from mialeak._checks.lines import cautions_of_statistics
-from mialeak._checks.means import cautions_of, refuse_sites
+from mialeak._checks.means.cautions import cautions_of, refuse_sites
+from mialeak._checks.means.groups import cautions_of_genes, cautions_of_named_groups
+from mialeak._checks.means.text import refuse_foreign_numbers
+from mialeak._checks.means.together import family_cautions
 from mialeak._checks.persons import (
     cautions_of_cells,
     names_of_rows,
@@ -22,8 +24,6 @@ from mialeak._checks.persons import (
     weight_cautions,
     weight_notes,
 )
-from mialeak._checks.text import refuse_foreign_numbers
-from mialeak._checks.together import family_cautions
 from mialeak._columns import Factor, each_factor
 from mialeak._fields import as_numbers
 from mialeak._files.tables import read_table

@@ -13,10 +13,10 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import MAX_COUNT, FloatArray, Numbers, invalid
-from mialeak._checks.matrices import are_genotypes, cautions_of_matrix, repeat_cautions
-from mialeak._checks.means import size_cautions
+from mialeak._checks.means.cautions import size_cautions
+from mialeak._checks.means.matrices import are_genotypes, cautions_of_matrix, repeat_cautions
+from mialeak._checks.means.relatives import Kin, kin_of
 from mialeak._checks.names import VARIANT, is_person_name
-from mialeak._checks.relatives import Kin, kin_of
 from mialeak._columns import Factor
 from mialeak._fields import reads_as_number
 from mialeak._numerics.distances import kernel_blocks

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mialeak._arrays import FloatArray, as_count, as_share, listed
-from mialeak._checks.means import noise_cautions, size_cautions
-from mialeak._checks.relatives import lone_alleles
+from mialeak._checks.means.cautions import noise_cautions, size_cautions
+from mialeak._checks.means.relatives import lone_alleles
 from mialeak._report.document import Document
 from mialeak._report.report import Panel, Report
 from mialeak._results import Kind

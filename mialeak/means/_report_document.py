@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mialeak._arrays import listed
-from mialeak._checks.relatives import relatives
+from mialeak._checks.means.relatives import relatives
 from mialeak._report.document import Document, Notes, Pairs, Section, Table
 from mialeak._report.report import Panel, entitle
 from mialeak._report.text import at_least, number, percent, printable, significant

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from scipy import linalg, special
 
 from mialeak._arrays import FloatArray
-from mialeak._checks.matrices import are_genotypes
+from mialeak._checks.means.matrices import are_genotypes
 from mialeak._numerics.leave_one_out import downdated
 
 if TYPE_CHECKING:

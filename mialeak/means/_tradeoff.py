@@ -18,8 +18,8 @@ from mialeak._arrays import (
     invalid,
     unsupported,
 )
-from mialeak._checks.genotypes import sampled_rows
-from mialeak._checks.moments import require_genotype_moments
+from mialeak._checks.means.genotypes import sampled_rows
+from mialeak._checks.means.moments import require_genotype_moments
 from mialeak._labels import require_same_columns
 from mialeak._numerics.distances import (
     as_mean,

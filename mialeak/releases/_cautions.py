@@ -11,7 +11,6 @@ import numpy.typing as npt
 
 from mialeak._arrays import listed
 from mialeak._cells import codes_of, count_cells
-from mialeak._checks.copies import cautions_of_small_cells
 from mialeak._checks.lines import (
     cautions_of_blank_rows,
     cautions_of_limit,
@@ -25,8 +24,6 @@ from mialeak._checks.names import (
     is_person_name,
     is_weight,
 )
-from mialeak._checks.registers import cautions_of_agreement, pairs_of_columns
-from mialeak._checks.rows import cautions_of_rows, columns_of_counts
 from mialeak._checks.samples import (
     LEVEL,
     groups_of_rows,
@@ -37,7 +34,10 @@ from mialeak._checks.samples import (
     shares_differ,
 )
 from mialeak._checks.spellings import cautions_of_spellings, cautions_of_thousands
-from mialeak._checks.weights import UNEQUAL, cautions_of_weights
+from mialeak._checks.tables.copies import cautions_of_small_cells
+from mialeak._checks.tables.registers import cautions_of_agreement, pairs_of_columns
+from mialeak._checks.tables.rows import cautions_of_rows, columns_of_counts
+from mialeak._checks.tables.weights import UNEQUAL, cautions_of_weights
 from mialeak._columns import Factor, each_factor
 from mialeak.releases._outputs import Output
 from mialeak.releases._people import People, between

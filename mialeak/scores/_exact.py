@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, as_count, as_floats, invalid
-from mialeak._checks.frequencies import MOST_ROWS, require_likely_counts
-from mialeak._checks.genotypes import (
+from mialeak._checks.means.frequencies import MOST_ROWS, require_likely_counts
+from mialeak._checks.means.genotypes import (
     as_column_probabilities,
     count_tolerance,
     refuse_answers_of_genotypes,

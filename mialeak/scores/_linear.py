@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from mialeak._arrays import FloatArray, as_count, as_floats, contiguous, invalid, within
-from mialeak._checks.genotypes import require_persons
-from mialeak._checks.moments import require_genotype_moments
+from mialeak._checks.means.genotypes import require_persons
+from mialeak._checks.means.moments import require_genotype_moments
 from mialeak._labels import require_same_columns
 from mialeak._numerics.distances import as_mean, kernel_blocks, squared_distances
 from mialeak._numerics.whitening import (

@@ -21,7 +21,7 @@ from mialeak._arrays import (
     within,
 )
 from mialeak._blocks import block_rows
-from mialeak._checks.genotypes import refuse_answers
+from mialeak._checks.means.genotypes import refuse_answers
 from mialeak._kernels import checks, scores as kernels
 from mialeak._warnings import warn
 

@@ -15,7 +15,7 @@ from mialeak._arrays import (
     invalid,
     require,
 )
-from mialeak._checks.moments import require_genotype_moments
+from mialeak._checks.means.moments import require_genotype_moments
 from mialeak._labels import require_same_columns
 from mialeak._numerics.distances import as_mean, squared_distances
 from mialeak._numerics.noncentral import log_tails

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mialeak._arrays import listed
-from mialeak._checks.crosstabs import may_be_crosstab
+from mialeak._checks.tables.crosstabs import may_be_crosstab
 from mialeak._report.document import Document, Notes, Pairs, Section, Table
 from mialeak._report.text import accuracy, enough, number, percent, printable
 from mialeak._results import Kind, Result

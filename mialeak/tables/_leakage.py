@@ -11,20 +11,8 @@ import numpy.typing as npt
 
 from mialeak._arrays import as_choice, as_count
 from mialeak._cells import Cells, codes_of, count_cells
-from mialeak._checks.copies import cautions_later
-from mialeak._checks.crosstabs import cautions_of_index
 from mialeak._checks.lines import cautions_of_blank_rows, cautions_of_code_lists
-from mialeak._checks.rows import cautions_of_omitted_counts, cautions_of_rows
-from mialeak._checks.structure import (
-    cautions_of_alike,
-    cautions_of_counts,
-    cautions_of_dependence,
-    cautions_of_melted,
-    cautions_of_repeats,
-    cautions_of_shares,
-    cautions_of_stacked,
-)
-from mialeak._checks.tables import (
+from mialeak._checks.tables.cautions import (
     cautions_of,
     cautions_of_dropped,
     cautions_of_measures,
@@ -33,7 +21,19 @@ from mialeak._checks.tables import (
     cautions_of_persons,
     cautions_of_uncounted_persons,
 )
-from mialeak._checks.totals import cautions_of_sums
+from mialeak._checks.tables.copies import cautions_later
+from mialeak._checks.tables.crosstabs import cautions_of_index
+from mialeak._checks.tables.rows import cautions_of_omitted_counts, cautions_of_rows
+from mialeak._checks.tables.structure import (
+    cautions_of_alike,
+    cautions_of_counts,
+    cautions_of_dependence,
+    cautions_of_melted,
+    cautions_of_repeats,
+    cautions_of_shares,
+    cautions_of_stacked,
+)
+from mialeak._checks.tables.totals import cautions_of_sums
 from mialeak._columns import Factor
 from mialeak._results import as_confidence
 from mialeak.tables._estimate import estimate_max_leakage

@@ -20,7 +20,7 @@ from scipy.special import gammaln
 
 from mialeak._arrays import FloatArray, as_count, invalid, unsupported
 from mialeak._checks.spellings import cautions_of_spellings
-from mialeak._checks.tables import cautions_of_unknown
+from mialeak._checks.tables.cautions import cautions_of_unknown
 from mialeak._columns import each_factor, near
 from mialeak._labels import names_of
 from mialeak._numerics.clopper_pearson import probability_range

@@ -11,17 +11,17 @@ import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, as_share, invalid, listed, unsupported
 from mialeak._cells import Cells, codes_of, count_cells, summed
-from mialeak._checks.counts import as_words, count_column, rows_of_total
-from mialeak._checks.crosstabs import check_index
 from mialeak._checks.names import is_count_name
-from mialeak._checks.registers import (
+from mialeak._checks.tables.cautions import cautions_of_periods
+from mialeak._checks.tables.counts import as_words, count_column, rows_of_total
+from mialeak._checks.tables.crosstabs import check_index
+from mialeak._checks.tables.registers import (
     cautions_of_panel,
     cautions_of_sample,
     cautions_of_strata,
 )
-from mialeak._checks.rows import cautions_of_omitted_counts
-from mialeak._checks.tables import cautions_of_periods
-from mialeak._checks.totals import cautions_of_sums
+from mialeak._checks.tables.rows import cautions_of_omitted_counts
+from mialeak._checks.tables.totals import cautions_of_sums
 from mialeak._columns import Factor, each_factor, factor_if_plain, near
 from mialeak._labels import names_of
 from mialeak.discrete import atom_leakage, max_leakage

@@ -13,9 +13,9 @@ import numpy.typing as npt
 from mialeak._arrays import listed
 from mialeak._cells import all_differ, count_cells
 from mialeak._checks.names import is_count_name, is_person_name
-from mialeak._checks.registers import cautions_of_panel
 from mialeak._checks.samples import LEVEL, shares_differ
-from mialeak._checks.weights import UNEQUAL, cautions_of_weights
+from mialeak._checks.tables.registers import cautions_of_panel
+from mialeak._checks.tables.weights import UNEQUAL, cautions_of_weights
 from mialeak._columns import Factor, factor_if_plain
 from mialeak._labels import names_of
 from mialeak.tables._sources import Source, beginning, repeated_cells

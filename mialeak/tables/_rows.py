@@ -11,14 +11,14 @@ import numpy.typing as npt
 
 from mialeak._arrays import invalid, listed, unsupported
 from mialeak._cells import Cells, codes_of, count_cells, keep_rows_of_levels, summed
-from mialeak._checks.counts import NEARLY_ALL, as_cell_counts
-from mialeak._checks.crosstabs import check_index, check_rows_are_persons
-from mialeak._checks.grossed import cautions_of_grossed, cautions_of_units
 from mialeak._checks.lines import number_of_blank_rows
 from mialeak._checks.names import is_count_name, is_weight
-from mialeak._checks.rows import cautions_of_omitted_counts
-from mialeak._checks.tables import is_share
-from mialeak._checks.totals import cautions_of_sums, without_empties
+from mialeak._checks.tables.cautions import is_share
+from mialeak._checks.tables.counts import NEARLY_ALL, as_cell_counts
+from mialeak._checks.tables.crosstabs import check_index, check_rows_are_persons
+from mialeak._checks.tables.grossed import cautions_of_grossed, cautions_of_units
+from mialeak._checks.tables.rows import cautions_of_omitted_counts
+from mialeak._checks.tables.totals import cautions_of_sums, without_empties
 from mialeak._columns import Factor, choose_columns, each_factor, factor_if_plain, near
 from mialeak._labels import names_of
 from mialeak.tables._margin_cells import as_margins

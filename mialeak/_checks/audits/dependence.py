@@ -9,7 +9,7 @@ import numpy.typing as npt
 from scipy.special import fdtrc, ndtri
 
 from mialeak._arrays import FloatArray, invalid
-from mialeak._checks.scores import names_identity, names_models
+from mialeak._checks.audits.scores import names_identity, names_models
 
 __all__ = ["refuse_alike", "refuse_pairs", "refuse_several_rows"]
 

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from mialeak._arrays import FloatArray, as_floats, every, invalid, within
-from mialeak._checks.frequencies import require_likely_counts, warn_of_chromosomes
-from mialeak._checks.genotypes import MISSING
-from mialeak._checks.moment_units import (
+from mialeak._checks.means.frequencies import require_likely_counts, warn_of_chromosomes
+from mialeak._checks.means.genotypes import MISSING
+from mialeak._checks.means.moment_units import (
     LEAST_COLUMNS,
     require_likely_units,
     warn_of_far_targets,

@@ -10,15 +10,15 @@ import numpy.typing as npt
 
 from mialeak._arrays import invalid, listed
 from mialeak._cells import all_differ, codes_of, count_cells
-from mialeak._checks.counts import (
+from mialeak._checks.names import WORDS_OF_SEXES, WORDS_OF_TOTALS, is_person_name, word_of
+from mialeak._checks.tables.counts import (
     NEARLY_ALL,
     count_column,
     holds_counts,
     numbers_of,
     refuse_counted,
 )
-from mialeak._checks.names import WORDS_OF_SEXES, WORDS_OF_TOTALS, is_person_name, word_of
-from mialeak._checks.unpublished import whole_count
+from mialeak._checks.tables.unpublished import whole_count
 from mialeak._columns import Factor, factor_if_plain, numeric_levels
 from mialeak._fields import is_number
 from mialeak._labels import names_of

@@ -15,7 +15,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, invalid, listed
-from mialeak._checks.alleles import (
+from mialeak._checks.lines import cautions_of_limit, cautions_of_names
+from mialeak._checks.markers import marker_cautions, rows_of_column
+from mialeak._checks.means.alleles import (
     allele_cautions,
     allele_number_cautions,
     are_in_proportion,
@@ -26,13 +28,11 @@ from mialeak._checks.alleles import (
     cautions_of_named_pairs,
     code_cautions,
 )
-from mialeak._checks.groups import row_cautions
-from mialeak._checks.lines import cautions_of_limit, cautions_of_names
-from mialeak._checks.markers import marker_cautions, rows_of_column
+from mialeak._checks.means.groups import row_cautions
+from mialeak._checks.means.relatives import relatives_cautions
+from mialeak._checks.means.text import names_persons, text_cautions, text_number_cautions
 from mialeak._checks.names import VARIANT, columns_that, words_of
-from mialeak._checks.relatives import relatives_cautions
 from mialeak._checks.spellings import cautions_of_spellings, cautions_of_thousands, turned_pair
-from mialeak._checks.text import names_persons, text_cautions, text_number_cautions
 from mialeak._columns import Factor, numeric_levels
 from mialeak._fields import MARKERS, as_numbers, is_number
 

@@ -10,11 +10,10 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln
 
-from mialeak._checks.dependence import refuse_alike, refuse_pairs, refuse_several_rows
-from mialeak._checks.flags import in_numbers
-from mialeak._checks.keys import keys_of
-from mialeak._checks.names import is_copies_name
-from mialeak._checks.scores import (
+from mialeak._checks.audits.dependence import refuse_alike, refuse_pairs, refuse_several_rows
+from mialeak._checks.audits.flags import in_numbers
+from mialeak._checks.audits.keys import keys_of
+from mialeak._checks.audits.scores import (
     are_members,
     is_count,
     is_hyperparameter,
@@ -24,6 +23,7 @@ from mialeak._checks.scores import (
     names_models,
     names_signals,
 )
+from mialeak._checks.names import is_copies_name
 
 if TYPE_CHECKING:
     from mialeak._arrays import FloatArray

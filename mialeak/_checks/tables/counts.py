@@ -13,7 +13,7 @@ import numpy.typing as npt
 from mialeak._arrays import MAX_COUNT, invalid, listed
 from mialeak._cells import codes_of, count_cells
 from mialeak._checks.names import WORDS_OF_TOTALS, is_count_name
-from mialeak._checks.unpublished import (
+from mialeak._checks.tables.unpublished import (
     BEFORE_SUPPRESSION,
     cautions_of_codes,
     codes_in,

@@ -11,17 +11,17 @@ import numpy.typing as npt
 
 from mialeak._arrays import listed
 from mialeak._cells import Cells, codes_of, count_cells, joint_sums
-from mialeak._checks.counts import (
+from mialeak._checks.names import is_count_name, is_person_name
+from mialeak._checks.samples import LEVEL, long_table, numbers_within, repeated_piece
+from mialeak._checks.tables.counts import (
     are_counts,
     count_column,
     holds_counts,
     numbers_of,
     refuse_counted,
 )
-from mialeak._checks.multiples import cautions_of_multiples
-from mialeak._checks.names import is_count_name, is_person_name
-from mialeak._checks.samples import LEVEL, long_table, numbers_within, repeated_piece
-from mialeak._checks.structure import FEWEST_PAIRS, MOST_COLUMNS, agreeing, common_divisor
+from mialeak._checks.tables.multiples import cautions_of_multiples
+from mialeak._checks.tables.structure import FEWEST_PAIRS, MOST_COLUMNS, agreeing, common_divisor
 from mialeak._columns import Factor
 
 __all__ = [

@@ -9,9 +9,9 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, Numbers
-from mialeak._checks.relatives import Kin, same_persons
+from mialeak._checks.means.relatives import Kin, same_persons
+from mialeak._checks.means.scaled import cautions_of_centred, cautions_of_scaled
 from mialeak._checks.samples import common_copies, repeated_piece
-from mialeak._checks.scaled import cautions_of_centred, cautions_of_scaled
 from mialeak._numerics.distances import kernel_blocks
 
 __all__ = [

@@ -21,8 +21,8 @@ import numpy.typing as npt
 from mialeak._arrays import FloatArray
 from mialeak._cells import all_differ, codes_of, count_cells
 from mialeak._checks.names import is_household_name, is_person_name
-from mialeak._checks.small_counts import cautions_of_small_counts
-from mialeak._checks.structure import MOST_COLUMNS
+from mialeak._checks.tables.small_counts import cautions_of_small_counts
+from mialeak._checks.tables.structure import MOST_COLUMNS
 from mialeak._columns import Factor
 
 __all__ = ["cautions_later", "cautions_of_copies", "cautions_of_small_cells"]

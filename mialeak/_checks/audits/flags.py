@@ -21,7 +21,7 @@ _PARTS = ("train", "training", "test", "val", "valid", "validation", "holdout", 
 
 def _flag_of(word: str) -> str | None:
     """The flag, "1" or "0", that a word states; None for another word."""
-    from mialeak._checks.scores import names_members
+    from mialeak._checks.audits.scores import names_members
 
     word = word.strip().lower()
     if word in _TRUTH:

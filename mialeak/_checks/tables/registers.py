@@ -18,7 +18,7 @@ from mialeak._checks.samples import (
     log_chance_of_all_cells,
     shares_differ,
 )
-from mialeak._checks.structure import common_divisor
+from mialeak._checks.tables.structure import common_divisor
 from mialeak._columns import Factor
 
 __all__ = [

@@ -25,7 +25,6 @@ from mialeak._checks.names import (
     word_of,
     words_of,
 )
-from mialeak._checks.rows import counts_of_cells
 from mialeak._checks.samples import (
     DATE,
     groups_of_rows,
@@ -33,6 +32,7 @@ from mialeak._checks.samples import (
     numbers_within,
 )
 from mialeak._checks.spellings import cautions_of_spellings
+from mialeak._checks.tables.rows import counts_of_cells
 from mialeak._columns import Factor, each_factor, numeric_levels
 from mialeak._fields import is_number
 from mialeak._labels import names_of

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from mialeak._arrays import invalid, listed
 from mialeak._cells import codes_of, count_cells, summed
-from mialeak._checks.classes import cautions_of_classes
+from mialeak._checks.tables.classes import cautions_of_classes
 from mialeak._columns import Factor
 from mialeak._fields import is_number
 

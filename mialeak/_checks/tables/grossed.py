@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._checks.counts import numbers_of
 from mialeak._checks.names import columns_that, is_called, is_count_name, words_of
+from mialeak._checks.tables.counts import numbers_of
 from mialeak._columns import Factor
 
 __all__ = ["cautions_of_grossed", "cautions_of_units"]

@@ -21,7 +21,7 @@ from mialeak._arrays import (
     rounded_to_one,
     within,
 )
-from mialeak._checks.frequencies import STRAY, is_mean_of_half, require_likely_counts
+from mialeak._checks.means.frequencies import STRAY, is_mean_of_half, require_likely_counts
 from mialeak._kernels import checks
 
 __all__ = [

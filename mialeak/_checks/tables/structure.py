@@ -16,10 +16,10 @@ import numpy.typing as npt
 
 from mialeak._arrays import listed
 from mialeak._cells import codes_of, count_cells, summed
-from mialeak._checks.counts import numbers_of
 from mialeak._checks.names import NAMES_OF_VARIABLES, columns_that, is_period_name, word_of
 from mialeak._checks.samples import DATE
-from mialeak._checks.small_counts import cautions_of_small_counts
+from mialeak._checks.tables.counts import numbers_of
+from mialeak._checks.tables.small_counts import cautions_of_small_counts
 from mialeak._columns import Factor
 
 __all__ = [

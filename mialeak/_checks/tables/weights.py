@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from mialeak._cells import codes_of, count_cells
-from mialeak._checks.counts import numbers_of
 from mialeak._checks.names import is_body_weight, is_weight
 from mialeak._checks.samples import LEVEL
+from mialeak._checks.tables.counts import numbers_of
 from mialeak._columns import Factor
 
 __all__ = ["UNEQUAL", "cautions_of_weights"]

@@ -1,0 +1,1 @@
+"""Whether scores and flags of an audit are what was meant."""
