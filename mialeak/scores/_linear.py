@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -106,7 +105,10 @@ def covariance_score(releases: Any, target: Any, mean: Any, cov: Any, n: int) ->
     if plain and not within(target, 0.0, 1.0) and target.max() == 2.0:
         require_persons(releases if releases.ndim == 1 else releases[:1].ravel(), n)
     by = whitening(cov, mean)
-    in_unit = partial(in_unit_of, mean, n=n, deviations=lambda: standard_deviations(cov, mean.size))
+
+    def deviations() -> FloatArray:
+        return standard_deviations(cov, mean.size)
+
     table = cubic_table([mean, 1.0], mean.size)
     deviation = np.subtract(target, mean, table[2, : mean.size])
     weights = by.weights(deviation)
@@ -114,7 +116,9 @@ def covariance_score(releases: Any, target: Any, mean: Any, cov: Any, n: int) ->
         if weights is not deviation:
             deviation[:] = weights
         half = 0.5 * _score_at(target, table, mean, by) / n
-        score = in_unit(lambda piece: cubic_sums(piece.rows, table, -half))
+        score = in_unit_of(
+            mean, lambda piece: cubic_sums(piece.rows, table, -half), n=n, deviations=deviations
+        )
         return map_releases(releases, mean.size, score)
     half = 0.5 * float(squared_distances(target, mean, by, "target")) / n
 
@@ -123,7 +127,8 @@ def covariance_score(releases: Any, target: Any, mean: Any, cov: Any, n: int) ->
             piece, by, lambda rows: by.inner(rows - mean, np.tile(deviation, (len(rows), 1)))
         )
 
-    return np.subtract(map_releases(releases, mean.size, in_unit(inner)), half)[()]
+    score = in_unit_of(mean, inner, n=n, deviations=deviations)
+    return np.subtract(map_releases(releases, mean.size, score), half)[()]
 
 
 def _score_at(target: FloatArray, table: FloatArray, mean: FloatArray, by: Whitening) -> float:
