@@ -455,3 +455,22 @@ def test_a_tensor_is_a_table_of_means_as_an_array_is():
     assert mean_leakage(torch.tensor(counts)).highest == mean_leakage(counts).highest
     with pytest.raises(TypeError, match=r"detach\(\)"):
         mean_leakage(torch.ones(5, 2, requires_grad=True))
+
+
+@pytest.mark.parametrize("call", [per_sample_gradients, layer_gradients])
+def test_a_penalty_on_the_parameters_inside_the_loss_is_refused(call):
+    """It moves the steps of a training, and no gradient of an example has it."""
+    model = torch.nn.Sequential(torch.nn.Flatten(), torch.nn.Linear(36, 3))
+    x, y = torch.randn(6, 1, 6, 6), torch.arange(6) % 3
+    scale = torch.nn.Parameter(torch.tensor(2.0))
+
+    def penalised(output, target):
+        return CROSS_ENTROPY(output, target) + sum((p**2).sum() for p in model.parameters())
+
+    def scaled(output, target):
+        return CROSS_ENTROPY(scale * output, target)
+
+    with pytest.raises(ValueError, match="by its output alone; it has a penalty on them"):
+        call(model, penalised, x, y)
+    call(model, CROSS_ENTROPY, x, y)
+    call(model, scaled, x, y)

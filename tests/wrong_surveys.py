@@ -95,6 +95,12 @@ SURVEYS += [
         {"t.csv": sample("n", SEX)},
     ),
     Shell(
+        "two widths of the bands of one column",
+        "table t.csv --columns age,sex --bin age:5 --bin age:10",
+        ["--bin must be given once for a column; 'age' has 5 and 10"],
+        {"t.csv": sample("x", SEX)},
+    ),
+    Shell(
         "a recode table with two codes for a value",
         "table t.csv --columns age,sex --recode r.csv",
         ["--recode must have one code for each value; line 4 has another for '1'"],

@@ -96,7 +96,11 @@ def recoding(options: argparse.Namespace) -> Any:
         ("rare", options.group_rare),
     ):
         for column, value in given or ():
-            rules.setdefault(column, {})[rule] = value
+            if rule in rules.setdefault(column, {}):
+                both = f"{rules[column][rule]} and {value}"
+                option = {"bin": "--bin", "rare": "--group-rare"}.get(rule, f"--{rule}-code")
+                raise ValueError(f"{option} must be given once for a column; {column!r} has {both}")
+            rules[column][rule] = value
     for name in ("margins", "strata", "panel", "person"):
         if options.plan is not None and getattr(options, name) is not None:
             why = "it recodes the joint counts, of rows drawn from one population or register"

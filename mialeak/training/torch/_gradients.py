@@ -79,10 +79,11 @@ def per_sample_gradients(
     ValueError
         If x and y differ in length, a name is unknown, the loss is more than a number, divides by
         class weights, ignores a target of y (``ignore_index``) or is neither the mean nor the sum
-        over examples (eight of them are compared with their batch), a gradient is not finite, the
-        output for one of these eight depends on the others, or a layer has no gradient of one
-        example: it mixes a batch (batch normalisation), draws at random (dropout in training mode)
-        or is beyond ``torch.func`` (as GRU is).  The layer is named.
+        over examples (eight of them are compared with their batch) or has a penalty on the
+        parameters, a gradient is not finite, the output for one of these eight depends on the
+        others, or a layer has no gradient of one example: it mixes a batch (batch normalisation),
+        draws at random (dropout in training mode) or is beyond ``torch.func`` (as GRU is). The
+        layer is named.
     ModuleNotFoundError
         Without torch.
 
@@ -445,6 +446,24 @@ def _require_apart(model: Any, loss: Callable[..., Any], x: Any, y: Any) -> None
         remedy = (
             "Class weights take reduction='sum', and the shapes of output and target have to agree"
         )
+        invalid("loss", rule, remedy=remedy)
+    if isinstance(together, torch.Tensor):
+        _refuse_penalties(model, loss, together, y)
+
+
+def _refuse_penalties(model: Any, loss: Callable[..., Any], output: Any, y: Any) -> None:
+    """Refuse a loss that depends on the parameters otherwise than by the output of the model."""
+    import torch
+
+    with torch.enable_grad():
+        total = loss(output.detach(), y)
+    trained = [value for value in model.parameters() if value.requires_grad]
+    if not total.requires_grad or not trained:
+        return
+    gradients = torch.autograd.grad(total.sum(), trained, allow_unused=True)
+    if any(each is not None for each in gradients):
+        rule = "depend on the parameters of the model by its output alone; it has a penalty on them"
+        remedy = "Leave the penalty out, and subtract its gradient from those of the batches"
         invalid("loss", rule, remedy=remedy)
 
 
