@@ -263,10 +263,10 @@ def mechanism_leakage(
     Poisson number of rows, over gamma where that is below 1; for the mode times gamma above it.  A
     leakage below that is printed as such.  **Cost**: 10 ns a count vector for K <= 8 with labels
     given; without enumeration, milliseconds; seconds where a cell expects 1e12 rows, for synthetic
-    rows or Gaussian noise of 1e4 in cells of 1e5 rows, for the mean of 300 values of 1,000,000
-    rows, and for the mode of 200 cells; half a minute for that of 2,000.  Cells that expect more
-    than about 2.5e13 rows are refused.  100,000 samples of 40 cells take 0.7 s, and what
-    `mechanism` takes.
+    rows or Gaussian noise of 1e4 in cells of 1e5 rows, and for the mean of 300 values of 1,000,000
+    rows; up to half a minute for the mode, as of 100 rows in 2,000 cells or 30,000 rows in 10;
+    modes that would take longer are refused.  Cells that expect more than about 2.5e13 rows are
+    refused.  100,000 samples of 40 cells take 0.7 s, and what `mechanism` takes.
 
     References
     ----------
