@@ -50,15 +50,14 @@ def test_nested_answers_and_steps_are_no_alleles():
 
 
 @pytest.mark.parametrize("sites", [1, 2, 5, 8])
-@pytest.mark.parametrize("code", [255, 127, 128, -127, -128, 100])
+@pytest.mark.parametrize("code", [255, 127, -127, -128])
 def test_bytes_of_missing_genotypes_are_noticed_at_any_number_of_sites(sites, code):
     rng = np.random.default_rng(sites)
     counts = rng.binomial(2, rng.uniform(0.2, 0.5, sites), (500, sites))
     assert mean_leakage(counts).cautions == ()
     coded = np.where(rng.random(counts.shape) < 0.03, code, counts)
     (caution,) = mean_leakage(coded).cautions
-    assert caution.lstrip("'").startswith(str(code))
-    assert "is counted as a value like" in caution
+    assert caution.startswith(f"{code} is counted as a value like any other, in")
 
 
 def test_percentages_and_one_large_count_are_no_bytes_of_missing_genotypes():

@@ -13,17 +13,22 @@ from scipy import special
 
 from mialeak._arrays import FloatArray, listed
 from mialeak._checks.names import is_group_name, is_household_name, is_person_name
-from mialeak._checks.samples import LEVEL, are_days
+from mialeak._checks.samples import (
+    LEVEL,
+    are_days,
+    correlation_within,
+    variances_of_groups,
+)
 from mialeak._columns import Factor
 from mialeak._fields import as_numbers
 
-__all__ = ["cautions_of_alike_rows", "quoted", "ranks_of", "sharing_a_part"]
+__all__ = ["VISITS", "cautions_of_alike_rows", "quoted", "ranks_of", "sharing_a_part"]
 
 IntArray = npt.NDArray[np.integer[Any]]
 
 #: Fewest values that are compared, of a column of any name and of one that is called by a noun for
 #: a person; rows of a value of which rows are visits, on average, and rows in all at most.
-_FEWEST, _FEWEST_NAMED, _VISITS, _MOST_ROWS = 20, 5, 10, 2**17
+_FEWEST, _FEWEST_NAMED, VISITS, _MOST_ROWS = 20, 5, 10, 2**17
 #: Fewest measures in which they are alike, of few rows a value and of more, and different values of
 #: each; correlation of two rows of a value from which they are so.
 _FEWEST_ALIKE, _FEWEST_OF_LONG, _FEWEST_MEASURED = 2, 3, 10
@@ -97,7 +102,7 @@ def _alike_in(
     rows, groups = codes.size, int(np.count_nonzero(np.bincount(codes)))
     if not (_FEWEST_NAMED if is_noun else _FEWEST) <= groups < rows:
         return []
-    is_long = rows > _VISITS * groups
+    is_long = rows > VISITS * groups
     if is_long and is_group_name(name) and not is_noun:
         return []
     shares = {key: _correlation(place, codes, order) for key, place in ranks.items()}
@@ -159,7 +164,7 @@ def _stems(words: Sequence[str]) -> Iterator[IntArray]:
                     pairs = codes * np.int64(more.max() + 1) + more
                     codes = np.unique(pairs, return_inverse=True)[1]
                 groups = int(codes.max()) + 1
-                key = (groups, codes[: _FEWEST * _VISITS].tobytes())
+                key = (groups, codes[: _FEWEST * VISITS].tobytes())
                 if _FEWEST <= groups < len(words) and key not in met:
                     met.add(key)
                     yield codes
@@ -195,19 +200,14 @@ def _correlation(ranks: FloatArray, codes: IntArray, order: IntArray | None) -> 
     Ranks are known to one place: a few pairs of rows that agree differ by less than they may.
     """
     sizes = np.bincount(codes)
-    means = np.bincount(codes, ranks) / np.maximum(sizes, 1)
     rows, groups = codes.size, np.count_nonzero(sizes)
-    between = float(sizes @ (means - ranks.mean()) ** 2) / (groups - 1.0)
-    inside = float(np.square(ranks - means[codes]).sum()) / float(rows - groups)
+    between, inside = variances_of_groups(ranks, codes)
     within = max(inside, _VARIANCE_OF_PLACE)
     if order is not None:
-        steps = float(np.square(np.diff(means[order])).mean())
-        if steps < float(np.var(means[order])):  # twice the variance if numbers are in random order
+        means = (np.bincount(codes, ranks) / np.maximum(sizes, 1))[order]
+        steps = float(np.square(np.diff(means)).mean())
+        if steps < float(np.var(means)):  # twice the variance if numbers are in random order
             return 0.0
-    typical = (rows - float(np.square(sizes).sum()) / rows) / (groups - 1.0)
-    if inside == 0.0:
-        share = 1.0
-    else:
-        share = (between - within) / max(between + (typical - 1.0) * within, 1e-300)
+    share = correlation_within(between, within, sizes) if inside else 1.0
     chance = float(special.fdtrc(groups - 1.0, rows - groups, between / max(within, 1e-300)))
     return share if chance < LEVEL else 0.0

@@ -69,8 +69,8 @@ def cautions_of_statistics(named: Mapping[Any, Factor]) -> list[str]:
         if all(word in known or _QUANTILE.fullmatch(word) for word in words):
             return [
                 f"The rows seem to be no persons but a summary of them, by column {name!r} "
-                f"({listed(sorted(known))}). Take the table of which it was computed; by means and "
-                "variances alone, mialeak.mean_tradeoff(target, mean, cov, n) is computed."
+                f"({listed(sorted(known))}). Take the table of which it was computed; with means "
+                "and variances alone, call mialeak.mean_tradeoff(target, mean, cov, n)."
             ]
     return []
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, listed
-from mialeak._checks.alike import cautions_of_alike_rows, quoted
+from mialeak._checks.alike import VISITS, cautions_of_alike_rows, quoted
 from mialeak._checks.names import (
     columns_that,
     is_body_weight,
@@ -21,7 +21,7 @@ from mialeak._checks.names import (
     is_person_name,
     is_weight,
 )
-from mialeak._checks.samples import groups_of_rows, number_persons
+from mialeak._checks.samples import groups_of_rows, mean_ranks, number_persons
 from mialeak._columns import Factor, factor_from_values, factor_if_plain, numeric_levels
 from mialeak._fields import as_numbers
 from mialeak._labels import names_of
@@ -59,8 +59,6 @@ _FEWEST_COUNTS, _FEWEST_PAIRS, _MOST_CELLS = 3, 7.0, 2**17
 #: The difference of two correlations, by Fisher's transformation, that is no chance, times the root
 #: of the number of rows: six standard deviations; and the largest correlation.
 _SURE, _ONE = 8.5, 0.999999
-#: Rows of a name at most, on average.
-_ROWS_OF_ALIKE = 10
 #: By how much the sum or the mean of weights, typed or of single precision, differs from 1.
 _SHARES = 1e-6
 
@@ -286,7 +284,10 @@ def cautions_of_same_names(rows: Rows, others: Rows, published: Container[Any]) 
             continue
         first = rows.numbers[[known[each] for each in shared]][:, :_MOST_COLUMNS]
         second = others.numbers[[there[each] for each in shared]][:, :_MOST_COLUMNS]
-        pairs = [_ranked(first[:, k], second[:, k]) for k in range(first.shape[1])]
+        pairs = [
+            np.array([mean_ranks(each[:, k]) for each in (first, second)])
+            for k in range(first.shape[1])
+        ]
         same = [_are_of_same(each) for each in pairs if np.ptp(each, axis=1).all()]
         if same and 2 * sum(same) >= len(same):
             return [
@@ -312,16 +313,7 @@ def _names_of_each(rows: Rows, published: Container[Any]) -> dict[Any, dict[Any,
 
 def _is_short(factor: Factor) -> bool:
     """Whether a value has ten rows at most, on average."""
-    return bool(len(factor.codes) <= _ROWS_OF_ALIKE * np.count_nonzero(factor.rows_of_level))
-
-
-def _ranked(*columns: npt.NDArray[Any]) -> FloatArray:
-    """The ranks of the values of columns; equal values have one."""
-    ranks = []
-    for column in columns:
-        _, codes, times = np.unique(column, return_inverse=True, return_counts=True)
-        ranks.append((np.cumsum(times) - 0.5 * times)[codes])
-    return np.array(ranks)
+    return bool(len(factor.codes) <= VISITS * np.count_nonzero(factor.rows_of_level))
 
 
 def _are_of_same(ranks: FloatArray) -> bool:

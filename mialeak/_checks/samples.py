@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from mialeak._arrays import FloatArray
 from mialeak._checks.names import is_household_name
 from mialeak._columns import Factor, numeric_levels
 from mialeak._fields import is_number
@@ -20,15 +21,18 @@ __all__ = [
     "LEVEL",
     "are_days",
     "common_copies",
+    "correlation_within",
     "differ_together",
     "distance_of_shares",
     "groups_of_rows",
     "log_chance_of_all_cells",
     "long_table",
+    "mean_ranks",
     "number_persons",
     "numbers_within",
     "repeated_piece",
     "shares_differ",
+    "variances_of_groups",
 ]
 
 IntArray = npt.NDArray[np.int64]
@@ -301,6 +305,31 @@ def _is_finer(factor: Factor, other: Factor) -> bool:
         )
         for row in first.tolist()
     )
+
+
+def mean_ranks(values: npt.NDArray[Any]) -> FloatArray:
+    """The ranks of values less 1/2, their mean size/2; equal values have the mean of theirs."""
+    _, codes, times = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(times) - 0.5 * times)[codes], np.float64)
+
+
+def variances_of_groups(values: FloatArray, codes: npt.NDArray[Any]) -> tuple[float, float]:
+    """The mean squares between and within groups of rows, of an analysis of variance.
+
+    `codes` are those of the groups, of which there are two or more, and fewer than rows.
+    """
+    sizes = np.bincount(codes)
+    rows, groups = codes.size, np.count_nonzero(sizes)
+    means = np.bincount(codes, values) / np.maximum(sizes, 1)
+    between = float(sizes @ (means - values.mean()) ** 2) / (groups - 1.0)
+    return between, float(np.square(values - means[codes]).sum()) / float(rows - groups)
+
+
+def correlation_within(between: float, within: float, sizes: IntArray) -> float:
+    """The correlation of two rows of one of groups of these sizes, from both mean squares."""
+    rows = float(sizes.sum())
+    typical = (rows - float(np.square(sizes).sum()) / rows) / (np.count_nonzero(sizes) - 1.0)
+    return (between - within) / max(between + (typical - 1.0) * within, 1e-300)
 
 
 def shares_differ(rows: IntArray, people: IntArray) -> bool:

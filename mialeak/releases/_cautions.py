@@ -180,7 +180,8 @@ def _of_sample(
     inside = (np.arange(sum(people.sizes)) < people.rows).astype(np.int64)
     counts, mass = counts[mass > 0], mass[mass > 0]
     parts = [(counts, mass), *pairs_of_columns(coded, inside, 1 - inside)]
-    cautions += cautions_of_agreement(parts)
+    cure = "there is no answer here, but table_leakage takes strata="
+    cautions += cautions_of_agreement(parts, cure)
     if counts.all() and log_chance_of_all_cells(mass, int(counts.sum())) < np.log(LEVEL):
         cautions.append(
             "The people show each of the register's cells, the rare ones too, which a random "

@@ -10,6 +10,7 @@ from scipy.special import fdtrc, ndtri
 
 from mialeak._arrays import FloatArray, invalid
 from mialeak._checks.audits.scores import names_identity, names_models
+from mialeak._checks.samples import mean_ranks, variances_of_groups
 
 __all__ = ["refuse_alike", "refuse_pairs", "refuse_several_rows"]
 
@@ -58,12 +59,11 @@ def _are_alike(groups: npt.NDArray[np.intp], scores: FloatArray) -> bool:
     size, runs = scores.size, int(groups.max()) + 1
     if np.count_nonzero(np.diff(groups[order])) == runs - 1:
         return False
-    ranks = _ranks(scores)
-    if not ranks.any():
+    ranks = mean_ranks(scores)
+    if not np.ptp(ranks):
         return False
-    means = np.bincount(groups, ranks) ** 2 / np.bincount(groups)
-    between, total = float(means.sum()), float(ranks @ ranks)
-    ratio = between / (runs - 1) / (max(total - between, 1e-9 * total) / (size - runs))
+    between, within = variances_of_groups(ranks, groups)
+    ratio = between / max(within, 1e-9 * float(ranks.var()))
     return bool(fdtrc(runs - 1.0, size - runs, ratio) <= _CHANCE)
 
 
@@ -83,7 +83,8 @@ def refuse_pairs(
     common, first, second = np.intersect1d(inside[0], outside[0], return_indices=True)
     if common.size < _REPEATS:
         return
-    a, b = _ranks(inside[1][first]), _ranks(outside[1][second])
+    ranks = [mean_ranks(each) for each in (inside[1][first], outside[1][second])]
+    a, b = (each - 0.5 * common.size for each in ranks)
     scale = float(np.sqrt((a @ a) * (b @ b)))
     correlation = float(a @ b) / scale if scale > 0.0 else 0.0
     if correlation * np.sqrt(common.size - 1.0) >= float(ndtri(_CHANCE)):
@@ -98,13 +99,6 @@ def refuse_pairs(
         "world for the other half"
     )
     invalid(argument, rule, remedy=remedy)
-
-
-def _ranks(scores: FloatArray) -> FloatArray:
-    """The ranks of scores, from their mean; equal scores share theirs."""
-    places, counts = np.unique(scores, return_inverse=True, return_counts=True)[1:]
-    ranks = np.cumsum(counts) - 0.5 * counts
-    return np.asarray((ranks - 0.5 * scores.size)[places])
 
 
 def _is_sorted(scores: FloatArray) -> bool:

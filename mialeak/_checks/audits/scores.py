@@ -385,8 +385,8 @@ def _refuse_one_model(argument: str, what: str) -> NoReturn:
 
 def refuse_turned(rows: tuple[Any, Sequence[Any]], columns: tuple[Any, Sequence[Any]]) -> None:
     """Refuse examples by models, by the name of each axis, or by its labels, such as model_7."""
-    said = [_axis(*rows), _axis(*columns)]
-    if said[0] == said[1] or not (said[0] == "examples" or said[1] == "models"):
+    of_rows, of_columns = _axis(*rows), _axis(*columns)
+    if of_rows == of_columns or not (of_rows == "examples" or of_columns == "models"):
         return
     shown = [name or next(iter(labels), None) for name, labels in (rows, columns)]
     rule = (

@@ -84,8 +84,6 @@ _RARE, _MOST_RARE = 0.05, 0.1
 _FEWEST_MIXED, _MOST_MIXED, _FEWEST_TWOS, _FEWEST_KNOWN = 0.7, 1.1, 5.0, 5
 #: Genotypes that are unknown, for each with two copies, at most.
 _UNKNOWN = 0.3
-#: Values of a column of genotypes with a code; and the least number that is no value beside these.
-_WITH_CODE, _BYTE = 4, 100.0
 #: The same of other codes among counts of an allele, in columns named as sites.
 _MISSING = 0.3
 #: Names of columns of frequencies in tables that hold nothing else: of populations and alleles.
@@ -160,17 +158,10 @@ def code_cautions(
 ) -> list[str]:
     """Cautions for 3, 9 among counts of an allele; :func:`marker_cautions` has -9 and 255.
 
-    Of less than ten columns, which may hold anything else, those of 0, 1 and 2 and a number of 100
-    or more, as bytes have them (127, 255), in two rows at least.
     `others` are columns that hold 0, 1, 2, 3 and more, as all columns of other counts do;
     `is_three_known` is whether 1, 2 and 3 are the genotypes, and 0 may mark a missing one.
     """
-    is_wide = len(counts) >= _SITES
-    if not is_wide:
-        counts = {name: each for name, each in counts.items() if each[0].size == _WITH_CODE}
     codes = {float(each) for values, _ in counts.values() for each in values}
-    if not is_wide:
-        codes = {code for code in codes if abs(code) >= _BYTE}
     if 3.0 in codes and _are_two_copies(counts):
         return [
             f"{columns_that(list(counts), 'holds')} 0, 1 and 3, and 3 is taken for three copies of "
@@ -186,7 +177,7 @@ def code_cautions(
         held = [(name, int(rows[values == code].sum())) for name, (values, rows) in counts.items()]
         most = (_MISSING if named or code != 3.0 else _RARE) * total
         is_code = sum(rows > 0 for _, rows in held) >= others
-        if is_code and (1 if is_wide else 2) <= sum(rows for _, rows in held) <= most:
+        if is_code and sum(rows for _, rows in held) <= most:
             met[code] = [(name, rows) for name, rows in held if rows]
     return cautions_of_one_row(met, factors) + [
         f"'{code:g}' is counted as a value like 0, 1 and 2, "

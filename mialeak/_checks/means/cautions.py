@@ -168,10 +168,10 @@ def cautions_of(
     held = {k: _held(factors[k], each) for k, each in numbers.items() if each is not None}
     counts = [name for name, (values, _) in held.items() if _are_counts(values)]
     numbered = allele_number_cautions(held)
-    wide = sum(bool(np.isin(range(5), values).all()) for values, _ in held.values())
-    sites = {name: held[name] for name in counts}
-    cautions += code_cautions(sites, factors, wide, is_three_known=bool(numbered))
     if len(counts) >= _SITES:
+        wide = sum(bool(np.isin(range(5), values).all()) for values, _ in held.values())
+        sites = {name: held[name] for name in counts}
+        cautions += code_cautions(sites, factors, wide, is_three_known=bool(numbered))
         cautions += _of_carriers(sites)
     cautions += _of_allele_counts(held) + numbered
     every = {**texts, **{k: values for k, (values, _) in held.items()}}

@@ -14,7 +14,7 @@ from scipy import special
 from mialeak._arrays import FloatArray
 from mialeak._checks.alike import ranks_of, sharing_a_part
 from mialeak._checks.names import is_name_of_relatives
-from mialeak._checks.samples import LEVEL
+from mialeak._checks.samples import LEVEL, correlation_within, variances_of_groups
 from mialeak._columns import Factor
 from mialeak._fields import as_numbers
 
@@ -35,8 +35,8 @@ def family_cautions(
 ) -> list[str]:
     """A caution if rows of one family, by a column that is left out or by names, are alike.
 
-    With a correlation r of the k members the difference of the two worlds is that of persons drawn
-    alone times ``sqrt(1 + (k - 1) r)``.
+    With a correlation r of the members the difference of the two worlds is that of persons drawn
+    alone times ``sqrt(1 + (k - 1) r)``, of a member of a group of k, the mean size that a row has.
     """
     labels = {
         name: each
@@ -88,13 +88,8 @@ def _of_groups(codes: IntArray, ranks: list[FloatArray], least: float = 0.0) -> 
         return ""
     values = np.stack([place - place.mean() for place in ranks])
     values /= np.sqrt(np.mean(values * values, axis=1, keepdims=True))
-    between = within = 0.0
-    for place in values:
-        means = np.bincount(codes, place) / np.maximum(sizes, 1)
-        between += float(sizes @ means**2) / (groups - 1.0)
-        within += float(np.square(place - means[codes]).sum()) / (rows - groups)
-    typical = (rows - float(np.square(sizes).sum()) / rows) / (groups - 1.0)
-    correlation = (between - within) / (between + (typical - 1.0) * within)
+    between, within = np.sum([variances_of_groups(each, codes) for each in values], axis=0)
+    correlation = correlation_within(between, within, sizes)
     # So many independent measures have as large a sum of squared correlations.
     free = len(values) ** 2 / float(np.square(values @ values.T / rows).sum())
     chance = special.fdtrc(free * (groups - 1.0), free * (rows - groups), between / within)

@@ -63,7 +63,8 @@ def cautions_of_sample(
         )
         return cautions
     coded = [codes_of(factor) for factor in categories.values()]
-    cautions += cautions_of_agreement([(rows, people), *pairs_of_columns(coded, rows, people)])
+    parts = [(rows, people), *pairs_of_columns(coded, rows, people)]
+    cautions += cautions_of_agreement(parts, "pass strata=, the column of the strata")
     divisor = common_divisor(people)
     if divisor > 1:
         cautions.append(
@@ -84,9 +85,12 @@ def pairs_of_columns(
         yield drawn, whole
 
 
-def cautions_of_agreement(parts: Iterable[tuple[IntArray, IntArray]]) -> list[str]:
-    """A sentence if in one of these tables a sample has the shares of its register too exactly."""
-    agreeing = (_of_agreement(*distance_of_shares(*each), "the register") for each in parts)
+def cautions_of_agreement(parts: Iterable[tuple[IntArray, IntArray]], cure: str) -> list[str]:
+    """A sentence if in one of these tables a sample has the shares of its register too exactly.
+
+    `cure` is what to do if the sample was stratified.
+    """
+    agreeing = (_of_agreement(*distance_of_shares(*each), "the register", cure) for each in parts)
     return next(filter(None, agreeing), [])
 
 
@@ -124,10 +128,12 @@ def cautions_of_strata(
         f"{name!r} in {places.get(name, together)}. The answer is for samples in which everyone of "
         "a stratum is equally likely."
         for name in differing
-    ] + _of_agreement(freedom, distance, "its strata")
+    ] + _of_agreement(
+        freedom, distance, "its strata", "pass strata=, a column with a value for each of these"
+    )
 
 
-def _of_agreement(freedom: int, distance: float, within: str) -> list[str]:
+def _of_agreement(freedom: int, distance: float, within: str, cure: str) -> list[str]:
     """A sentence if a sample agrees with its register, or with its strata, better than by chance.
 
     Every tenth person of a sorted list is one of ten samples, of which most have other tables.
@@ -140,8 +146,8 @@ def _of_agreement(freedom: int, distance: float, within: str) -> list[str]:
         f"The sample has the shares of {within}, in cells of its table, more exactly than a random "
         f"sample would (chi-squared test, p < {LEVEL:g}), as if every k-th person of a sorted list "
         "had been taken, or so many from each stratum. Of a sorted list only k samples are "
-        "possible, and the leakage may be up to 1. If persons were drawn at random within strata, "
-        "pass strata=, the column of the strata."
+        f"possible, and the leakage may be up to 1. If persons were drawn at random within "
+        f"{'finer strata' if within == 'its strata' else 'strata'}, {cure}."
     ]
 
 
