@@ -15,6 +15,7 @@ ROWS = 400
 PAY = RNG.integers(800, 4000, ROWS)
 HOURS = np.round(RNG.choice(np.arange(20, 60), ROWS) / 2, 1)
 AGE = RNG.integers(20, 90, ROWS)
+MARITAL = {1: "married", 2: "single", 3: "widowed", 4: "divorced"}
 OF_TEXT = "numbers are text, and so names of categories"
 
 
@@ -68,3 +69,36 @@ def test_the_shell_refuses_decimal_commas_at_once(tmp_path, capsys):
     assert "If that is meant, pass --categories pay" in error
     path.write_text(path.read_text().replace(",", "."))
     assert main(["mean", str(path), "--delimiter", ";"]) == 0
+
+
+class TestLabelsOfFiles:
+    def written(self, path, labels):
+        pyreadstat = pytest.importorskip("pyreadstat")
+        codes = np.random.default_rng(5).integers(1, 5, 600) * 1.0
+        frame = pd.DataFrame({"marital": codes, "sex": codes % 2, "age": 20.0 + codes})
+        pyreadstat.write_sav(frame, str(path), variable_value_labels=labels)
+        return str(path)
+
+    def told(self, path, **options):
+        return [each for each in mean_leakage(path, **options).cautions if "has a label" in each]
+
+    def test_codes_that_all_have_a_label_are_named(self, tmp_path):
+        path = self.written(tmp_path / "a.sav", {"marital": MARITAL, "sex": {0: "m", 1: "f"}})
+        (caution,) = self.told(path)
+        assert caution.startswith("Column 'marital' holds codes")
+        assert "(1 is 'married')" in caution
+        assert "pass categories=['marital']" in caution
+        assert not self.told(path, categories=["marital"])
+        assert not self.told(path, columns=["sex", "age"])
+
+    def test_they_are_named_beside_markers(self, tmp_path, capsys):
+        path = self.written(tmp_path / "a.sav", {"marital": MARITAL})
+        main(["mean", path, "--missing", "4", "--na", "drop"])
+        assert "pass --categories marital" in " ".join(capsys.readouterr().out.split())
+
+    @pytest.mark.parametrize(
+        "labels", [{1: "married", 2: "single"}, {k: f"class {k}" for k in (1, 2, 3, 4)}]
+    )
+    def test_numbers_are_no_codes(self, tmp_path, labels):
+        """Some values have a label, or labels are numbers themselves."""
+        assert not self.told(self.written(tmp_path / "a.sav", {"marital": labels}))

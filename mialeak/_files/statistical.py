@@ -8,7 +8,8 @@ file defines), and empty text.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from mialeak._columns import choose_columns
 from mialeak._files.delimited import check_index
 from mialeak._files.opening import TableFile
 
-__all__ = ["read_statistical"]
+__all__ = ["StatisticalTable", "read_statistical"]
 
 #: The function of pyreadstat, the words for the errors, and how such a file begins.
 _READERS: dict[str, tuple[str, str, tuple[bytes, ...]]] = {
@@ -32,9 +33,15 @@ _READERS: dict[str, tuple[str, str, tuple[bytes, ...]]] = {
 _STATA, _STATA_END, _RECORD = b"<stata_dta>", b"</stata_dta>", 80
 
 
+class StatisticalTable(dict[str, Any]):
+    """Columns of a table, with the labels that the file has for values of columns of codes."""
+
+    labels: Mapping[str, Mapping[Any, str]] = MappingProxyType({})
+
+
 def read_statistical(
     file: TableFile, columns: Any, is_asked: Callable[[str], bool] | None = None
-) -> dict[str, Any]:
+) -> StatisticalTable:
     """The columns of a file of Stata, SPSS or SAS."""
     reader, kind, magic = _READERS[file.format]
     file.check_head(*magic)
@@ -52,12 +59,16 @@ def read_statistical(
     rows = {len(values) for values in table.values()}
     if len(rows) > 1 or (described.number_rows is not None and rows != {described.number_rows}):
         file.damaged(kind, "rows are missing")
+    known = {k: each for k, each in described.variable_value_labels.items() if k in table}
     if is_asked is not None:
-        for name, labels in described.variable_value_labels.items():
-            words = [labels.get(value) for value in table.get(name, ())]
+        for name in list(known):
+            words = [known[name].get(value) for value in table[name]]
             if words and all(isinstance(word, str) and is_asked(word) for word in words):
                 table[name] = words
-    return {name: _column(table[name]) for name in chosen}
+                del known[name]
+    columns_read = StatisticalTable({name: _column(table[name]) for name in chosen})
+    columns_read.labels = known
+    return columns_read
 
 
 def _check_end(file: TableFile, kind: str, opened: Any) -> None:

@@ -37,7 +37,7 @@ from mialeak._files.delimited import check_index, csv_blocks, read_csv
 from mialeak._files.genotypes import read_genetics
 from mialeak._files.opening import TableFile, table_file
 from mialeak._files.plink_text import Frequencies
-from mialeak._files.statistical import read_statistical
+from mialeak._files.statistical import StatisticalTable, read_statistical
 
 __all__ = ["LargeTable", "read_blocks", "read_table"]
 
@@ -216,7 +216,7 @@ def _read_files(files: Sequence[TableFile], columns: Any) -> Any:
 
 def _without_markers(
     table: Any, markers: Sequence[str], must_occur: bool = False
-) -> dict[Any, Factor]:
+) -> dict[Any, Factor] | StatisticalTable:
     if isinstance(table, dict):
         columns = {name: factor_from_values(column, name) for name, column in table.items()}
     else:
@@ -224,7 +224,12 @@ def _without_markers(
         columns = {name: factor_from_arrow(table[name], name) for name in names}
     if must_occur:
         _check_markers(columns, markers)
-    return {name: without_markers(each, markers, name) for name, each in columns.items()}
+    without = {name: without_markers(each, markers, name) for name, each in columns.items()}
+    if isinstance(table, StatisticalTable):
+        described = StatisticalTable(without)
+        described.labels = table.labels
+        return described
+    return without
 
 
 def read_blocks(path: str | Path, entries: int) -> Iterator[tuple[Any, Any]]:

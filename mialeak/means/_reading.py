@@ -14,7 +14,7 @@ from mialeak._arrays import Numbers, as_floats, first_index, invalid, listed
 from mialeak._checks.lines import cautions_of_statistics
 from mialeak._checks.means.cautions import cautions_of, refuse_sites
 from mialeak._checks.means.groups import cautions_of_genes, cautions_of_named_groups
-from mialeak._checks.means.text import refuse_foreign_numbers
+from mialeak._checks.means.text import label_cautions, refuse_foreign_numbers
 from mialeak._checks.means.together import family_cautions
 from mialeak._checks.persons import (
     cautions_of_cells,
@@ -105,6 +105,7 @@ def release_of(
     refuse_foreign_numbers(factors, levels, categories, argument, chosen=is_chosen)
     chosen = is_chosen or bool(getattr(table, "sites", ()))
     cautions = cautions_of(factors, levels, chosen=chosen)
+    cautions += label_cautions(getattr(table, "labels", {}), levels)
     notes = list(getattr(table, "notes", ()))
     unpublished = unpublished_columns(table, factors, missing.size)
     cautions += _of_rows(table, unpublished, factors, places, cautions, argument)

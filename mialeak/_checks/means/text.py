@@ -9,12 +9,13 @@ from typing import Any
 import numpy.typing as npt
 
 from mialeak._arrays import invalid, listed
-from mialeak._checks.names import is_household_name, is_person_name
+from mialeak._checks.names import columns_that, is_household_name, is_person_name
 from mialeak._columns import Factor
 from mialeak._fields import MARKERS, is_number, reads_as_number
 
 __all__ = [
     "are_foreign_numbers",
+    "label_cautions",
     "names_persons",
     "refuse_foreign_numbers",
     "text_cautions",
@@ -91,6 +92,33 @@ def text_cautions(texts: Mapping[Any, list[str]], factors: Mapping[Any, Factor])
                 f"{name!r} is an identifier, pass exclude=[{name!r}]."
             )
     return cautions
+
+
+def label_cautions(
+    labels: Mapping[Any, Mapping[Any, str]],
+    levels: Mapping[Any, npt.NDArray[Any] | None],
+) -> list[str]:
+    """A caution for columns of codes whose mean is published: each value has a label in the file.
+
+    `levels` are those of each column of numbers, and None for a category.  The mean of two codes
+    states the shares of both, and a label that is a number, such as '18', is no name.
+    """
+    coded, example = [], ""
+    for name, known in labels.items():
+        values = levels.get(name)
+        if values is None or len(values) <= 2:
+            continue
+        words = [known.get(value) for value in values.tolist()]
+        if all(word and not any(map(str.isdecimal, word)) for word in words):
+            example = example or f"{values[0]:g} is {words[0]!r}"
+            coded.append(name)
+    if not coded:
+        return []
+    return [
+        f"{columns_that(coded, 'holds')} codes, for each of which the file has a label "
+        f"({example}), and the mean of the codes is taken to be published. If the share of each "
+        f"value is published, pass categories={coded[:1]!r}."
+    ]
 
 
 def names_persons(name: Any) -> bool:
