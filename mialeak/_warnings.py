@@ -19,7 +19,7 @@ def warn(message: str) -> None:
     Parameters
     ----------
     message : str
-        A whole sentence: what was seen, what it may mean, and what to do.
+        What was seen, what it may mean, and what to do; a full stop ends it if it has none.
 
     Warns
     -----
@@ -29,7 +29,7 @@ def warn(message: str) -> None:
     level, frame = 1, sys._getframe()
     while frame.f_back is not None and _is_inside(frame.f_globals.get("__name__")):
         level, frame = level + 1, frame.f_back
-    warnings.warn(message, UserWarning, stacklevel=level)
+    warnings.warn(message.removesuffix(".") + ".", UserWarning, stacklevel=level)
 
 
 def _is_inside(name: object) -> bool:

@@ -43,6 +43,13 @@ def test_a_warning_names_the_line_outside_the_package(call):
         assert first < each.lineno <= first + 4
 
 
+@pytest.mark.parametrize("message", ["seen", "seen."])
+def test_a_warning_ends_with_one_full_stop(message):
+    with pytest.warns(UserWarning) as caught:
+        warn(message)
+    assert [str(each.message) for each in caught] == ["seen."]
+
+
 def test_two_lines_are_both_warned():
     """By default a warning is shown once for a line: that of the caller."""
     with warnings.catch_warnings(record=True) as caught:
