@@ -198,7 +198,7 @@ def as_rng(rng: Any) -> np.random.Generator:
 
 
 def spawn_streams(rng: Any) -> Iterator[np.random.Generator]:
-    """Endless iterator of independent random streams, one for each block.
+    """Infinite iterator of independent random streams, one for each block.
 
     The generator spawns one child, whose children are the streams: the state of a caller's
     generator does not depend on the number of blocks.

@@ -46,11 +46,11 @@ def test_samples_without_replacement_leak_what_attacks_gain():
     fpr, power = (1 - np.searchsorted(np.sort(s), at) / rounds for s in scores)
     advantage = mean_tradeoff(z, mean, cov, n, population_size=people).advantage
     assert np.max(power - fpr) == pytest.approx(advantage, abs=0.02)
-    endless = mean_tradeoff(z, mean, cov, n).advantage
-    assert np.max(power - fpr) > endless + 0.05
+    infinite = mean_tradeoff(z, mean, cov, n).advantage
+    assert np.max(power - fpr) > infinite + 0.05
 
 
-def test_a_large_population_is_endless():
+def test_a_large_population_is_infinite():
     z, mean, cov = [2.0, 1.0], [0.0, 0.0], [1.0, 2.0]
     near = mean_tradeoff(z, mean, cov, 50, population_size=10**12)
     assert near.advantage == pytest.approx(mean_tradeoff(z, mean, cov, 50).advantage, rel=1e-9)
@@ -78,11 +78,13 @@ def test_reports_judge_a_row_as_its_curve_does(rate, noise_std):
 
 
 def test_scores_rise_by_the_share_that_is_not_drawn():
-    endless = mean_leakage(TABLE, structure="full").scores
-    assert mean_leakage(TABLE, structure="full", population=90).scores == pytest.approx(3 * endless)
-    assert mean_leakage(TABLE, structure="full", panel=30).scores == pytest.approx(endless / 3)
+    infinite = mean_leakage(TABLE, structure="full").scores
+    assert mean_leakage(TABLE, structure="full", population=90).scores == pytest.approx(
+        3 * infinite
+    )
+    assert mean_leakage(TABLE, structure="full", panel=30).scores == pytest.approx(infinite / 3)
     half = mean_leakage(TABLE, structure="full", population=90, sampling_rate=0.5).scores
-    assert half == pytest.approx(2 * endless * 1.5)
+    assert half == pytest.approx(2 * infinite * 1.5)
 
 
 def test_noise_needed_reaches_its_leakage():

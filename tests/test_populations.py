@@ -305,9 +305,9 @@ def test_random_mechanisms_and_raw_counts_on_samples():
     assert 0.0 < float(much) < 0.1
     law = Register(counts * 10**10)  # independent rows
     bounds = mechanism_leakage(Round(5), law, 300)
-    endless = mechanism_leakage(Round(5), counts / counts.sum(), 300)
-    assert bounds.upper >= endless.lower
-    assert bounds.lower == pytest.approx(endless.lower, rel=1e-6)
+    infinite = mechanism_leakage(Round(5), counts / counts.sum(), 300)
+    assert bounds.upper >= infinite.lower
+    assert bounds.lower == pytest.approx(infinite.lower, rel=1e-6)
 
 
 @pytest.mark.parametrize(

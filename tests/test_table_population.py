@@ -395,12 +395,12 @@ def test_the_shell_takes_a_counted_register_beside_chosen_columns(tmp_path, caps
 def test_what_is_assumed_of_a_part_of_the_rows_and_of_a_number_of_people():
     """Fewer rows than the table are drawn anew; of a number of people each is equally likely."""
     table = {"sex": ["f", "m"] * 60, "age": [20, 30, 40] * 40}
-    drawn = "The 60 rows are drawn anew from an endless population"
-    endless = "Everyone in a large population was equally likely"
+    drawn = "The 60 rows are drawn anew from an infinite population"
+    infinite = "Everyone in a large population was equally likely"
     for settings, words in (
         ({"n": 60}, drawn),
-        ({}, endless),
-        ({"n": 240}, endless),
+        ({}, infinite),
+        ({"n": 240}, infinite),
         ({"population": 500}, "Each of the 500 people was equally likely"),
     ):
         assert table_leakage(table, **settings).assumed[1].startswith(words)

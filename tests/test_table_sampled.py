@@ -149,11 +149,11 @@ def test_intervals_for_a_known_number_of_people_hold_the_truth(name, share):
     assert (independent.high < truth) == (share > 0.1)
 
 
-def test_a_large_number_of_people_is_endless():
+def test_a_large_number_of_people_is_infinite():
     counts = np.repeat([1, 2, 3, 5, 10, 20, 50], [200, 80, 40, 30, 15, 6, 2])
-    endless, finite = estimate_max_leakage(counts), estimate_max_leakage(counts, population=10**9)
+    infinite, finite = estimate_max_leakage(counts), estimate_max_leakage(counts, population=10**9)
     for end in ("low", "value", "high", "plug_in"):
-        assert getattr(finite, end) == pytest.approx(getattr(endless, end), rel=1e-3)
+        assert getattr(finite, end) == pytest.approx(getattr(infinite, end), rel=1e-3)
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ def test_a_warning_names_the_line_outside_the_package(call):
 
 @pytest.mark.parametrize("message", ["seen", "seen."])
 def test_a_warning_ends_with_one_full_stop(message):
-    with pytest.warns(UserWarning) as caught:
+    with pytest.warns(UserWarning, match="seen") as caught:
         warn(message)
     assert [str(each.message) for each in caught] == ["seen."]
 

@@ -131,7 +131,7 @@ def _add_population(add: Any) -> None:
         "--population",
         metavar="FILE|N",
         help="the register that the rows were drawn from without replacement, a table with a row "
-        "for each of its people; or their number N (default: an endless population)",
+        "for each of its people; or their number N (default: an infinite population)",
     )
     add(
         "--panel",

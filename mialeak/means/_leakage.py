@@ -132,7 +132,7 @@ def mean_leakage(
     population : table or int, optional
         The register that the rows were drawn from without replacement, a table of the same columns
         in which each row is one of the people: its mean and covariance are known.  Or N, the number
-        of its people, if only that is known.  By default the population is endless.
+        of its people, if only that is known.  By default the population is infinite.
     panel : int, table or path, optional
         The attacker knows the population by a sample of so many other rows alone, or by these
         people, who are not in `table`: their mean and covariance stand for the population.  Of
@@ -340,7 +340,7 @@ def _require_plain(
         why = "frequencies have no correlations"
         _refuse_published(f"with structure={structure!r}", why, "Leave out structure")
     if population is not None:
-        why = "the release is one of an endless population"
+        why = "the release is one of an infinite population"
         _refuse_published("with population", why, "Leave out population")
     if rate != 1.0:
         why = "the release states over how many people its frequencies are taken"

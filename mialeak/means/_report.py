@@ -60,7 +60,7 @@ class MeanReport(Report):
         Whether the rows most at risk are reported once more by the exact law of independent
         columns.
     people : int or None
-        Of the population that the rows were drawn from without replacement; None if it is endless.
+        Of the population that the rows were drawn from without replacement; None if it is infinite.
     panel : int or None
         Rows of the sample by which alone the attacker knows the population; None if it is known.
         Of a panel that was passed as a table or as frequencies, the people of it.

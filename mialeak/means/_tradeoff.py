@@ -242,7 +242,7 @@ def mean_tradeoff(
     as_choice(sampling, "sampling", ("rows", "columnwise-as-published"))
     if population_size is not None and (n_reference is not None or sampling != "rows"):
         case = "with n_reference" if sampling == "rows" else "with columns sampled one by one"
-        why = "the formula is for an endless population"
+        why = "the formula is for an infinite population"
         unsupported("population_size", case, why, "Leave out one of the two")
     factor = unsampled_share(population_size, n, rows, "population_size")
     if n_reference is not None:

@@ -179,7 +179,7 @@ class Analysis:
         return leaks[place.reshape(-1)].reshape(mass.shape)
 
     def leakage_at(self, share: FloatArray) -> FloatArray:
-        """Leakage of the count of a group of this share of an endless population; 1 for 0."""
+        """Leakage of the count of a group of this share of an infinite population; 1 for 0."""
         shares, place = np.unique(share, return_inverse=True)
         leaks = np.where(shares > 0.0, 0.0, 1.0)
         for k in np.flatnonzero((shares > 0.0) & (shares < 1.0)).tolist():

@@ -100,7 +100,7 @@ def _drawn(report: TableReport) -> str:
         )
     if report.n < report.rows:
         return (
-            f"The {report.n:,} rows are drawn anew from an endless population; if they are drawn "
+            f"The {report.n:,} rows are drawn anew from an infinite population; if they are drawn "
             "from the people of the table, pass it as the register too: option population."
         )
     return (

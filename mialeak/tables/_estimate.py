@@ -16,7 +16,7 @@ from mialeak._numerics.clopper_pearson import probability_range
 from mialeak._numerics.rows_needed import rows_bracket, rows_needed
 from mialeak._results import Estimate, Kind, Result, as_confidence
 from mialeak.tables._interval import completed_leakage, interval_end, leakage_interval
-from mialeak.tables._sampling import ENDLESS, Sampling, as_sampling, complete, leakage_at
+from mialeak.tables._sampling import INFINITE, Sampling, as_sampling, complete, leakage_at
 
 __all__ = [
     "TESTED_RATIO",
@@ -246,7 +246,7 @@ def atom_leakage_range(
     n: int,
     confidence: float,
     gamma: float = 1.0,
-    sampling: Sampling = ENDLESS,
+    sampling: Sampling = INFINITE,
 ) -> tuple[FloatArray, FloatArray]:
     """Range of the leakage of a target in a cell, from the count of that cell alone.
 

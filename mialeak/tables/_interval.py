@@ -35,7 +35,7 @@ from mialeak import special
 from mialeak._arrays import FloatArray
 from mialeak.tables._interior_point import cheapest_majorant
 from mialeak.tables._sampling import (
-    ENDLESS,
+    INFINITE,
     LARGEST_NODE,
     NODE_STEP,
     CompletedLaw,
@@ -74,7 +74,7 @@ _BLURRED, _ARCHES = 0.5, 1 / 4
 
 
 def _baseline(
-    counts: FloatArray, rows: int, n: int, gamma: float, sampling: Sampling = ENDLESS
+    counts: FloatArray, rows: int, n: int, gamma: float, sampling: Sampling = INFINITE
 ) -> FloatArray:
     """Contribution of a cell seen `counts` times, free of the bias that curvature brings.
 

@@ -78,7 +78,7 @@ def check_population(population: Any, strata: Any, prior: Any, panel: Any, **oth
                 rule = "be left out with strata, for which no protection is computed yet"
                 invalid(name, rule, remedy="Leave out one of the two")
             rule = "be left out with population, which answers for the joint counts as they are"
-            remedy = f"Leave out population: then {name} is answered for an endless population"
+            remedy = f"Leave out population: then {name} is answered for an infinite population"
             invalid(name, rule, remedy=remedy)
 
 

@@ -392,7 +392,7 @@ def _numbers(report: TableReport, population: PopulationReport) -> Section:
         (number(population.highest), "for the riskiest row of the table (exact)"),
         (
             number(estimate.value),
-            f"for comparison, from the table alone and an endless population (estimate, {span})",
+            f"for comparison, from the table alone and an infinite population (estimate, {span})",
         ),
     ]
     return Section("Leakage", [Pairs(numbers)])

@@ -1,4 +1,4 @@
-"""How a table's rows were drawn: from an endless population, or from N people without replacement.
+"""How a table's rows were drawn: from an infinite population, or from N people without replacement.
 
 What an estimate needs of it is the law of the number of other rows that share the cell of a row,
 given the cell's share p of the population, and the leakage of a target in that cell.  Of N people
@@ -42,7 +42,7 @@ from mialeak._kernels import binomial
 from mialeak.tables._interior_point import step_length
 
 __all__ = [
-    "ENDLESS",
+    "INFINITE",
     "LARGEST_NODE",
     "LIGHT",
     "NODE_STEP",
@@ -70,7 +70,7 @@ class Sampling:
     Attributes
     ----------
     people : int or None
-        N, from whom rows are drawn without replacement; None for an endless population.
+        N, from whom rows are drawn without replacement; None for an infinite population.
     """
 
     people: int | None = None
@@ -159,13 +159,13 @@ class Sampling:
         return np.asarray(lower + (k - low) * (upper - lower))
 
 
-ENDLESS = Sampling()
+INFINITE = Sampling()
 
 
 def as_sampling(population: Any, rows: int, n: int | None, gamma: float = 1.0) -> Sampling:
     """How `rows` rows, and the `n` of the release, are drawn from `population` people."""
     if population is None:
-        return ENDLESS
+        return INFINITE
     people = as_count(population, "population", least=1)
     if gamma != 1.0:
         why = "bounds of its leakage were made for gamma = 1"
@@ -278,7 +278,7 @@ class CompletedLaw:
     cells: IntArray
     nodes: FloatArray
     shares: FloatArray
-    sampling: Sampling = ENDLESS
+    sampling: Sampling = INFINITE
 
     @property
     def light(self) -> int:
@@ -332,7 +332,7 @@ def _pmf(rows: int, sampling: Sampling) -> FloatArray:
     return sampling.pmf(count, rows, _nodes(rows, sampling)[0])
 
 
-def complete(counts: IntArray, sampling: Sampling = ENDLESS) -> CompletedLaw:
+def complete(counts: IntArray, sampling: Sampling = INFINITE) -> CompletedLaw:
     """Fit the mixing law of a sample: nonparametric maximum likelihood on a grid.
 
     The number of cells seen c times is Poisson with mean ``int (N / c) b(c-1; N-1, p) F(dp)``, all
