@@ -24,31 +24,30 @@ PAGE = """\
 # Accuracy
 
 Each table states the errors of one function for each region of its arguments. The true values are
-computed in [ball arithmetic](glossary.md), that is, to many digits and with a proven bound on the
-error. Errors are relative to the true value, and their unit is eps = 2**-52. (Where a log
-probability is between -1 and 0, the error is absolute, in the same unit.) These are the columns:
+computed in [ball arithmetic](glossary.md): to many digits, with a proven bound on the error. Errors
+are relative to the true value, in units of eps = 2**-52. (For a log probability between -1 and 0
+the error is absolute, in the same unit.) The columns are:
 
-- "worst" and "mean" are the largest and the mean error of mialeak at the points of the region;
-- "bound" is the largest error that the tests allow. A test also fails if the largest error at a
+- "worst" and "mean": the largest and the mean error of mialeak at the points of the region;
+- "bound": the largest error that the tests allow. A test also fails if the largest error at a
   stored set of points grows;
-- "<= 0.5" to "<= 4": the percentage of points whose error is at most the limit in the heading, and
-  above the limit in the heading of the column before. "more": the percentage of points whose error
-  is above 4;
-- "worst SciPy" and "worst NumPy twin" are the largest errors, at the same points, of two other ways
-  to compute the function: with `scipy.stats`, and by the formula of its definition in NumPy.
+- "<= 0.5" to "<= 4": the percentage of points whose error is at most this limit and above the limit
+  of the preceding column; "more": the percentage of points whose error is above 4;
+- "worst SciPy" and "worst NumPy twin": the largest errors, at the same points, of two other ways to
+  compute the function: with `scipy.stats`, and by the formula of its definition in NumPy.
 
 For a binomial count B, `binom_mad` is the mean absolute deviation of B, `binom_excess` and
 `binom_shortfall` are the means of max(B - c, 0) and max(c - B, 0) for a threshold c, `binom_sf` is
 P(B > c), and `binom_logpmf` is the logarithm of P(B = k).
 
 Each function is computed at {points:,} points, with n in [1, 2**53] and p in [1e-300, 1 - 2**-53].
-A function uses different methods in different regions; some of the points lie where one method
-replaces another. Each line of a table has a condition, and a point is counted in the first line
-whose condition it meets. "sd" is the standard deviation of the count. For `binom_excess` and
-`binom_sf` the tail is above the mean; for `binom_shortfall` it is below the mean. "beyond the mean"
-are the points more than one standard deviation from the mean, on the side opposite to the tail.
-"further out" are the points at least 6 standard deviations from the mean. The following
-tables were made by
+Points whose true value is below 1e-290 are left out for the three functions of tails. Each function
+chooses its method by its arguments; some of the points lie where the method changes. A point is
+counted in the first line whose condition it meets. "sd" is the standard deviation of the count. For
+`binom_excess` and `binom_sf` the tail is above the mean; for `binom_shortfall` it is below the
+mean. In the line "beyond the mean" the threshold is more than one standard deviation from the mean,
+on the side opposite to the tail. In the line "further out" k is at least 6 standard deviations from
+the mean. The following tables were made by
 `python tests/accuracy.py --points {points} --seed {seed} --markdown`."""
 
 
