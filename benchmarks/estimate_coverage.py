@@ -266,24 +266,20 @@ def protection_table(laws: dict[str, Law], repetitions: int) -> str:
 
 PROTECTIONS_TEXT = """\
 `table_leakage(..., protect=...)` and `mialeak table --protect` estimate the leakage of a protected
-table for the population. Each line is for {repetitions} samples. The column "protection" has the
-value of `--protect`, such as `round:5` for rounding to multiples of 5. "truth" is the exact leakage
-for the law itself, with a Poisson number of rows. "plug-in" and "estimate" are means over the
-samples, and are for a known number of rows and for the protected count of the target's own cell
-alone. The plug-in value is the leakage of this count if the table's own frequencies were those of
-the population. The estimate has no interval. For the law "Zipf 2" the truth is above the estimate,
-since the first cell of this law has a large share of all rows: in such a case a release leaks more
-if the number of rows is Poisson.
+table for the population. Each line is for {repetitions} samples. "protection" is the value of
+`--protect`, such as `round:5` for rounding to multiples of 5. "truth" is the exact leakage for the
+law itself, with a Poisson number of rows. "plug-in" and "estimate" are means over the samples, for
+a fixed number of rows and the protected count of the target's cell alone; the estimate has no
+interval. For the law "Zipf 2" the truth is above the estimate, since with a cell that has a large
+share of all rows a release leaks more if the number of rows is Poisson.
 """
 
 
 CELLS_TEXT = """\
-For a target in a given cell, mialeak states a range of the leakage about the target. The table has
-the coverage of this range. Each line is for 20,000 cells, drawn at random with their probabilities.
-In the column "cell chosen before", the cell of the target is chosen before the sample is drawn. In
-the column "cell of a row of the sample", it is the cell of a row of the sample. The range is
-computed from the count of the target's cell alone, and is wide: for a cell with one row, the upper
-end of the range is 1.
+The table has the coverage of the range of the leakage about a target in a given cell. Each line is
+for 20,000 cells: drawn with their probabilities before the sample is drawn ("cell chosen before"),
+or the cell of a random row of the sample. The range is computed from the count of the target's cell
+alone, and is wide: for a cell with one row, its upper end is 1.
 """
 
 
@@ -291,39 +287,37 @@ PREFACE = """# Coverage of the estimates
 
 `estimate_max_leakage` and `table_leakage` estimate the leakage of a release for a population that
 is known only from a sample. This page states the measured coverage of the intervals of these
-estimates. No coverage is claimed for laws that are not on this page, or for rows that are not
-independent draws from the population. No coverage is claimed for samples of fewer than 1,000 rows,
-or for releases that have more than ten times as many rows as the sample. (The method itself does
-not use the law of the population. The ends of an interval bound the leakage if a certain inequality
-holds for cells of every probability, and the method ensures that it does.)
+estimates. The method does not use the law of the population, but no coverage is claimed for laws
+that are not on this page, for rows that are not independent draws from the population, for samples
+of fewer than 1,000 rows, or for releases with more than ten times as many rows as the sample.
 
-Each line of a table is for {repetitions} samples of N rows. (There are {fewer} samples if the
-release is not as large as the sample, or if [gamma](glossary.md) is not 1. The sections
-"Equal cells", "One cell" and "Protections" state other numbers of samples.) These are the columns:
+Each line of a table is for {repetitions} samples of N rows ({fewer} samples if the release is not
+as large as the sample, or if [gamma](glossary.md) is not 1; the sections "Equal cells", "One cell"
+and "Protections" state other numbers). The columns:
 
-- "truth" is the leakage of a release of n rows, computed from the law itself;
-- "plug-in" and "estimate" are the means, over the samples, of the plug-in leakage (the leakage if
-  the frequencies of the sample were those of the population) and of the estimate;
-- "rms error" is the root-mean-square error of the estimate;
-- "low", "high" and "width" are the means, over the samples, of the lower end, the upper end and the
+- "truth": the leakage of a release of n rows, computed from the law itself;
+- "plug-in" and "estimate": the means, over the samples, of the plug-in leakage (the leakage if the
+  frequencies of the sample were those of the population) and of the estimate;
+- "rms error": the root-mean-square error of the estimate;
+- "low", "high" and "width": the means, over the samples, of the lower end, the upper end and the
   width of the interval, whose nominal coverage is 95 %;
-- "coverage" is the share of samples whose interval contained the truth. At a true coverage of 95 %,
+- "coverage": the share of samples whose interval contained the truth. At a true coverage of 95 %,
   this share has a standard error of {error:.3f} with {repetitions} samples.
 
 In the law "Zipf 1.1" the probability of the k-th atom is proportional to k^-1.1, and in the law
 "Zipf 2" to k^-2. The law "Adult" has the frequencies of the Adult table by five columns.
 
-Three groups of laws were used to develop the method: the five laws of the first table, uniform laws
-on 3 to 1,000 atoms, and mixtures of two uniform laws. Four other laws were set aside before the
-development, and their results were computed once, when the method was finished: "Zipf 2",
-"geometric", "10 heavy atoms" and "log-normal". Laws of equal cells (all cells, or all but one, have
-the same probability) were added after version 0.1.0. For most of these laws, the intervals of
-version 0.1.0 were too low, by up to half a percent of the truth. This was corrected, and all tables
-of this page are for the corrected intervals. The smallest coverage of all lines is {least:.3f}.
+The method was developed with three groups of laws: the five laws of the first table, uniform laws
+on 3 to 1,000 atoms, and mixtures of two uniform laws. The laws "Zipf 2", "geometric", "10 heavy
+atoms" and "log-normal" were set aside before the development, and their coverage was measured once,
+when the method was finished. Laws of equal cells (all cells, or all but one, have the same
+probability) were added after version 0.1.0, whose intervals were too low for most of these laws, by
+up to half a percent of the truth. All tables of this page are for the corrected intervals. The
+smallest coverage of all lines is {least:.3f}.
 
 For laws with cells of all sizes (Zipf, log-normal, Adult), the coverage is above the nominal
-coverage. The reason is that each end of an interval is computed for the least favourable of all
-laws that agree with the sample, and these laws are not the least favourable.
+coverage, since each end of an interval is computed for the least favourable of all laws that agree
+with the sample.
 
 Made by `benchmarks/estimate_coverage.py` with seed {seed}; {versions}.
 """

@@ -28,31 +28,28 @@ PREFACE = """\
 # Coverage where only the number of people is known
 
 `estimate_max_leakage(counts, population=N)`, `table_leakage(population=N)` and `--population N`
-take the rows as a sample, drawn without replacement, from N people. About these people nothing
-else is known. This page states the measured coverage of the intervals of these estimates. No
-interval is claimed for releases with another number of rows than the sample, for samples of fewer
-than 1,000 rows, or for rows drawn in another way.
+take the rows as a sample, drawn without replacement, from N people about whom nothing else is
+known. This page states the measured coverage of the intervals of these estimates. No coverage is
+claimed for releases with another number of rows than the sample, for samples of fewer than 1,000
+rows (although the table has such lines), or for rows drawn in another way.
 
-Each line of the table is for {repetitions} samples of n of the N people of a register. These are
-the columns:
+Each line of the table is for {repetitions} samples of n of the N people of a register. The columns:
 
-- "truth" is the exact leakage of such a sample, computed from the register;
-- "estimate", "low" and "high" are the means, over the samples, of the estimate and of the two ends
-  of its interval, whose nominal coverage is 95 %;
-- "independent" is the upper end of another interval: the rows of the last of the samples are taken
-  as independent draws (`population=` is not passed);
-- "coverage" is the share of samples whose interval contained the truth. At a true coverage of 95 %,
+- "truth": the exact leakage of such a sample, computed from the register;
+- "estimate", "low" and "high": the means, over the samples, of the estimate and of the two ends of
+  its interval, whose nominal coverage is 95 %;
+- "independent": for the last sample, the upper end of the interval if `population=` is not passed,
+  so that the rows are taken as independent draws;
+- "coverage": the share of samples whose interval contained the truth. At a true coverage of 95 %,
   this share has a standard error of {error:.3f}.
 
 The smallest coverage of all lines is {least:.2f}.
 
-Two registers consist of the 32,561 rows of the Adult table: in the first, the cells are by five
-columns, in the second by two columns. The other registers are simulated. In "Zipf 1.05" and
-"log-normal" there are cells of all sizes. In the others each cell has one to six people
-("households"), one of four numbers of people ("towns"), one or 1,000 people ("alone"), or two
-people ("pairs"). After a first measurement the method was changed once, for samples of more than
-half of the people, and all lines were measured again. The table also has lines for samples of fewer
-than 1,000 rows, although no interval is claimed for such samples.
+Two registers are the 32,561 rows of the Adult table, with cells by five and by two columns. The
+others are simulated: with cells of all sizes ("Zipf 1.05", "log-normal"), of one to six people
+("households"), of 3, 40, 300 or 5,000 people ("towns"), of one or 1,000 people ("alone"), and of
+two people ("pairs"). After a first measurement the method was changed once, for samples of more
+than half of the people, and all lines were measured again.
 
 Made by `benchmarks/register_coverage.py` with seed {seed}; {versions}.
 """

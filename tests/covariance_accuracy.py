@@ -27,21 +27,19 @@ PAGE = """\
 
 The table has the largest relative errors of squared Mahalanobis distances. The true distances are
 computed from the same float64 rows with 60 digits (mpmath). For each line of the table, {count}
-samples of 60 rows and 6 columns were drawn at random, and the distances of 8 rows of each sample
-from the mean of the sample were computed. The column "condition" has the condition number of the
-covariance (the ratio of its largest to its smallest eigenvalue). The principal axes of the
-covariance are not parallel to the columns. The largest variance is about 1, so a mean of 1e8 is 1e8
-standard deviations from the origin. The column "condition x eps" has the condition number times eps
-= 2**-52. The rounding of the entries of the covariance may cause relative errors of this size in
-the distances; the tests allow mialeak an error of four times this size, plus 1e-14.
+samples of 60 rows and 6 columns were drawn at random; the distances are those of 8 rows of each
+sample from the mean of the sample. "condition" is the condition number of the covariance (the ratio
+of its largest to its smallest eigenvalue). The principal axes of the covariance are not parallel to
+the columns, and the largest variance is about 1. "condition x eps" is the condition number times
+eps = 2**-52: the rounding of the covariance alone may cause relative errors of this size. The tests
+allow mialeak an error of four times this size, plus 1e-14.
 
-Three columns are for `StreamingCovariance`. In the column "mialeak", one object is fitted to all
-rows at once; in the column "mialeak, by blocks", one object is fitted to seven rows at a time. In
-the column "mialeak, merged", two objects, each fitted to half of the rows, are merged. The column
-"scikit-learn" is for `EmpiricalCovariance` of scikit-learn {sklearn}. The package river {river}
-computes a covariance but no distances. For the column "river", NumPy computes the distances from
-the covariance of river and from a mean computed by NumPy. This page is made by `python
-tests/covariance_accuracy.py`; do not edit it.
+Three columns are for `StreamingCovariance`: fitted to all rows at once ("mialeak"), fitted to seven
+rows at a time ("by blocks"), and merged from two objects, each fitted to half of the rows
+("merged"). The column "scikit-learn" is for `EmpiricalCovariance` of scikit-learn {sklearn}. The
+package river {river} computes a covariance but no distances; NumPy computed these from river's
+covariance and NumPy's mean. This page is made by `python tests/covariance_accuracy.py`; do not edit
+it.
 
 | condition | mean | condition x eps | {names} |
 | --: | --: | --: | {rules} |"""
