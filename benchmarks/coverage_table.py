@@ -11,92 +11,83 @@ _HEAD = """# Coverage of audits
 
 Made by `python benchmarks/coverage.py --output docs/audit_coverage.md`; do not edit. An
 [audit](glossary.md) computes a lower confidence bound on epsilon from the scores of an attack. This
-page states how often these bounds were false, that is above the true epsilon, in simulations; the
-nominal error is 5 %. The scores of the attack are drawn from two laws, one for members and one for
-others, and the epsilon of the two is known. An ordinary audit has n scores of each. `one_run_audit`
-has 2n canaries (test examples), each of which is included with probability 1/2.
+page states how often these bounds were false (above the true epsilon) in simulations; the nominal
+error is 5 %. The scores are drawn from a law for members and a law for others, whose epsilon is
+known. `audit` has n scores of each. `one_run_audit` has 2n canaries (test examples), each of which
+is included with probability 1/2.
 
-There is a table for each of three mechanisms: Laplace, randomised response and Gaussian. Each entry
-is the **mean bound on epsilon** and, in parentheses, the **percentage of false bounds**; the column
-"oracle" has the mean bound only. The number in square brackets in the head of a column is the
-number of simulated audits for each line. Under randomised response a score has only two possible
-values, so that each score is tied with many others. For the Gaussian mechanism, epsilon is the
-epsilon at delta = 1e-5.
+There is a table for each of three mechanisms: Laplace, randomised response (where a score has only
+two possible values, so that nearly all scores are tied) and Gaussian (where epsilon is for delta =
+1e-5). Each entry is the **mean bound on epsilon** and, in parentheses, the **percentage of false
+bounds**; the column "oracle" has the mean bound only. The number in square brackets in the head of
+a column is the number of simulated audits for each line.
 
-The oracle's bound, for comparison, is computed from the Clopper-Pearson bounds of
-the power and of the false-positive rate at one fixed threshold. Of all thresholds this one has
-the largest mean bound; in practice it is unknown. "audit, calibrated" is the function `audit` with
-`method="calibrated"`; "audit, simultaneous" is `audit` with `method="simultaneous"`.
+The oracle's bound, for comparison, is computed from the Clopper-Pearson bounds of the power and of
+the false-positive rate at the threshold with the largest mean bound, which is unknown in practice.
+"audit, calibrated" and "audit, simultaneous" are `audit` with `method="calibrated"` and
+`"simultaneous"`.
 
 """
 
 _SHORT = """\
 The first table summarises the {cells} combinations of law, epsilon and n. "most false" is the
-largest percentage of false bounds (or false intervals) over all combinations. "allowed" is the
-nominal error plus three standard errors of such a percentage. The last two columns compare the mean
-bound on epsilon with the oracle's bound at n = {most:,}. "least ratio" is the smallest ratio of the
-mean bound to the oracle's bound for the Laplace and Gaussian mechanisms, over the combinations in
-which the oracle's bound exceeds 1. "elsewhere" is the smallest ratio over all other combinations at
-this n in which the oracle's bound is above 0. The lines from "mu" on are other numbers that an
-audit states, which the last section describes; they have no ratio:
+largest percentage of false bounds (or false intervals). "allowed" is the nominal error plus three
+standard errors of such a percentage. The last two columns compare the mean bound on epsilon with
+the oracle's bound at n = {most:,}. "least ratio" is the smallest ratio of the mean bound to the
+oracle's bound for the Laplace and Gaussian mechanisms, over the combinations in which the oracle's
+bound exceeds 1. "elsewhere" is the smallest ratio over the other combinations at this n with an
+oracle's bound above zero. The lines from "mu" on are the other statements of an audit (last
+section):
 """
 
 _LIMIT = """
-The least ratio of `method="simultaneous"` is below 100 %. It belongs to the Laplace mechanism with
-epsilon 4 and n = 10,000, for which the mean bound is 3.769 and the oracle's bound is 3.782. (At
-smaller n the mean bound for this mechanism exceeds the oracle's bound.) The ratio is below 100 %
-because the true trade-off curve (the ROC curve of the best attack) has a corner at a false-positive
-rate of 0.00916. The oracle may choose the threshold of the corner. `method="simultaneous"` tries
-only the thresholds at the scores of rank 1, 3, 9, ..., 2,187, counted from the largest and from the
-smallest score. The corner is at rank 92, between the ranks 81 and 243. The method divides the
-nominal error among the ranks by fixed weights. 16 other choices of the ratio of successive ranks
-(here 3) and of the weights were tried. None of these choices raised the mean bound for this
-mechanism by more than 0.3 %. The choices that raised it by 0.2 % or more lowered the mean bound for
-the Gaussian mechanism by 0.5 to 1.6 %.
+The least ratio of `method="simultaneous"` is below 100 % for the Laplace mechanism with epsilon 4
+and n = 10,000, where the mean bound is 3.769 and the oracle's bound is 3.782. (At smaller n it is
+above 100 %.) The true trade-off curve (the ROC curve of the best attack) has a corner at a
+false-positive rate of 0.00916, which is the score of rank 92. The oracle may choose this threshold,
+while `method="simultaneous"` tries only the scores of rank 1, 3, 9, ..., 81, 243, ..., 2,187,
+counted from the largest and from the smallest score, and divides the nominal error among them by
+fixed weights. Of 16 other choices of the ranks and weights, none raised this mean bound by more
+than 0.3 %, and those that raised it by 0.2 % or more lowered the mean bound for the Gaussian
+mechanism by 0.5 to 1.6 %.
 """
 
 _TIES = """
-`audit` puts tied scores in five random orders and states the smallest of the five bounds. Its
-bounds for randomised response (on epsilon, mu and the advantage) were simulated after this rule had
-been chosen, with 300 audits for each line; for this number the nominal error plus three standard
-errors is 8.8 %. The smallest bound is cautious: at most 1.3 % of these bounds are false.
+`audit` puts tied scores in five random orders and states the smallest of the five bounds. This is
+cautious: of its bounds for randomised response (on epsilon, mu and the advantage; 300 audits for
+each line, so that 8.8 % would be allowed), at most 1.3 % are false.
 """
 
 _PEERS = """
-Two other packages were run. The first is `jax-privacy` 2.0.0, the newest release on the package
-index, of which only the auditing module was used. Where a function of this module rejects a delta
-of 0, the delta was 1e-9. In the column "jax-privacy split", a part of the scores is set aside to
-choose the threshold. The second is TensorFlow Privacy 0.8.12, of which only the module
-`epsilon_lower_bound` was used, with the largest bound over all thresholds. Later releases do not
-contain this module. "TensorFlow Privacy Clopper-Pearson" and "Bailey" are two of its methods. It
-has no argument for delta, so that the table of the Gaussian mechanism has no column for TensorFlow
-Privacy. The entries of the two packages, except those of the column "jax-privacy one-run, f-DP",
-are from an earlier run on the same laws.
+Two other packages were run. The first is the auditing module of `jax-privacy` 2.0.0, with a delta
+of 1e-9 where a function rejects 0. In the column "jax-privacy split", a part of the scores is set
+aside to choose the threshold. The second is the module `epsilon_lower_bound` of TensorFlow Privacy
+0.8.12 (later releases do not contain it), with the largest bound over all thresholds;
+"Clopper-Pearson" and "Bailey" are two of its methods. It has no argument for delta, and therefore
+no column in the table of the Gaussian mechanism. The entries of the two packages, except those of
+the column "jax-privacy one-run, f-DP", are from an earlier run on the same laws.
 
-Five packages were not run: Privacy Meter 1.0.1 states no epsilon (its source code has a one-run
-audit, which no release contains); LeakPro 0.0.1 is an empty package; OpenDP 0.16.0 constructs
-mechanisms but does not audit them; PrivacyGuard of Meta and DP-Auditorium of Google are not on the
-package index (the package `privacy-guard` on the index masks data).
+Five packages were not run: Privacy Meter 1.0.1 states no epsilon; LeakPro 0.0.1 is an empty
+package; OpenDP 0.16.0 does not audit mechanisms; PrivacyGuard of Meta and DP-Auditorium of Google
+are not on the package index.
 
-Two functions of jax-privacy assume a Gaussian trade-off curve, as in Gaussian differential privacy
-(GDP) and differential privacy that is stated by a trade-off curve f (f-DP): `epsilon_from_gdp` (the
-column "jax-privacy from GDP") and `epsilon_one_run_fdp` (the column "jax-privacy one-run, f-DP").
-The curves of the Laplace mechanism and of randomised response are not Gaussian. `epsilon_from_gdp`
-computes at each threshold a value of mu, the distance between the means of two normal laws of
-variance 1, and uses the largest absolute value, so that negative values count too. A variant that
-keeps the sign of mu was run for the Gaussian mechanism with n = 50, 200 and 1,000. Its mean bounds
-are 0.6, 2.1 and 3.1 at epsilon 4, and 0.0, 0.0 and 0.3 at epsilon 1. No more than 0.4 % of these
-bounds are false (450 draws for each n and epsilon).
+Two functions of jax-privacy assume a Gaussian trade-off curve, which the Laplace mechanism and
+randomised response do not have: `epsilon_from_gdp` (column "jax-privacy from GDP") and
+`epsilon_one_run_fdp` (column "jax-privacy one-run, f-DP"). `epsilon_from_gdp` computes at each
+threshold a value of mu, the distance between the means of two normal laws of variance 1, and uses
+the largest absolute value, so that negative values count too. A variant that keeps the sign of mu
+was run for the Gaussian mechanism with n = 50, 200 and 1,000 (450 draws for each n and epsilon).
+Its mean bounds are 0.6, 2.1 and 3.1 at epsilon 4, and 0.0, 0.0 and 0.3 at epsilon 1; at most 0.4 %
+of them are false.
 """
 
 _OTHERS = """\
-An audit states other numbers as well. The table has the percentage of false statements about them.
-"mu" is a lower bound on mu: the true mu is the smallest for which the Gaussian trade-off curve is
-nowhere below the true curve. The other columns are two-sided intervals, and are false if they do
-not contain the true value. "advantage" is the largest difference of power and false-positive rate,
-"power at fpr 0.1" the power at a false-positive rate of 0.1, "area" the area under the ROC curve of
-the scores, "hull area" the area under the smallest concave curve above it, and "band" a confidence
-band for the whole ROC curve.
+The table has the percentage of false statements about other numbers. "mu" is a lower bound on the
+smallest mu for which the Gaussian trade-off curve is nowhere below the true curve. The other
+columns are two-sided intervals, which are false if they do not contain the true value. "advantage"
+is the largest difference of power and false-positive rate, "power at fpr 0.1" the power at a
+false-positive rate of 0.1, "area" the area under the ROC curve of the scores, "hull area" the area
+under the smallest concave curve above it, and "band" a confidence band for the whole ROC curve.
 """
 
 
