@@ -250,7 +250,7 @@ def judge(result: DPSGDAudit, control: DPSGDAudit | None) -> tuple[Verdict, str]
         sentences = [f"{asked}. {misread}"]
     elif control is None:
         sentences = [
-            f"{asked}. This means nothing until a control is caught: the same audit of a training "
+            f"{asked}. This result is no evidence without a control: the same audit of a training "
             "broken on purpose, without noise for instance, must prove more."
         ]
     else:
