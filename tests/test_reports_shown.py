@@ -114,9 +114,9 @@ def test_a_notebook_shows_the_answer_and_nothing_runs(reports, name):
         ("release", "Each row of the people is a different person.", False),
         ("audit", "Each score is of a run of its own", None),
         ("shadow audit", "A coin put each example in the data of each model", None),
-        ("audit of one run", "Each canary was put in or left out by a coin", None),
-        ("stream", "Each canary was put in or left out by a coin", None),
-        ("audit of DP-SGD", "Each canary was put in or left out by a coin", None),
+        ("audit of one run", "A fair coin decided for each canary", None),
+        ("stream", "A fair coin decided for each canary", None),
+        ("audit of DP-SGD", "A fair coin decided for each canary", None),
     ],
 )
 def test_reports_state_what_they_assume_below_the_answer(reports, name, people, sample, tmp_path):

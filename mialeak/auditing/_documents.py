@@ -72,12 +72,12 @@ OF_RUNS = (
     "nothing else differs between them.",
 )
 OF_CANARIES = (
-    "Each canary was put in or left out by a coin of its own, as training and test rows of a model "
-    "are not.",
-    "All scores are of one training, and depend on the coins through it only. Scores that are "
-    "fitted to other models, as those of LiRA, do not.",
-    "Each canary is one row. If a canary was put in k times, the bound is that of a group of k "
-    "rows: divide epsilon by k for a row (at delta = 0).",
+    "A fair coin decided for each canary whether it was put in. Training and test rows of a model "
+    "are not chosen by coins.",
+    "All scores are of one training, and depend on the coins only through it. This does not hold "
+    "for scores that are fitted to other models, as those of LiRA.",
+    "Each canary is one row. If a canary was put in k times, the bound is for a group of k rows: "
+    "divide epsilon by k for one row (at delta = 0).",
 )
 OF_MODELS = (
     "A coin put each example in the data of each model or left it out; or each example was in half "
