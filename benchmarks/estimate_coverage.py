@@ -268,18 +268,20 @@ PROTECTIONS_TEXT = """\
 `table_leakage(..., protect=...)` and `mialeak table --protect` estimate the leakage of a protected
 table for the population. Each line is for {repetitions} samples. "protection" is the value of
 `--protect`, such as `round:5` for rounding to multiples of 5. "truth" is the exact leakage for the
-law itself, with a Poisson number of rows. "plug-in" and "estimate" are means over the samples, for
-a fixed number of rows and the protected count of the target's cell alone; the estimate has no
-interval. For the law "Zipf 2" the truth is above the estimate, since with a cell that has a large
-share of all rows a release leaks more if the number of rows is Poisson.
+law itself, with a Poisson number of rows. "plug-in" and "estimate" are means over the samples; both
+are the leakage of a release that consists only of the protected count of the target's cell, with a
+fixed number of rows. The estimate has no interval. For the law "Zipf 2" the truth is above the
+estimate: this law has a cell with a large share of all rows, and then a release leaks more with a
+Poisson number of rows than with a fixed one.
 """
 
 
 CELLS_TEXT = """\
-The table has the coverage of the range of the leakage about a target in a given cell. Each line is
-for 20,000 cells: drawn with their probabilities before the sample is drawn ("cell chosen before"),
-or the cell of a random row of the sample. The range is computed from the count of the target's cell
-alone, and is wide: for a cell with one row, its upper end is 1.
+A table report also states, for each cell, an interval of the leakage about a target in this cell.
+The table has the coverage of this interval, whose nominal coverage is 95 %. Each line is for 20,000
+cells: drawn with their probabilities before the sample is drawn ("cell chosen before"), or the cell
+of a random row of the sample. The interval is computed from the count of the target's cell alone,
+and is wide: for a cell with one row, its upper end is 1.
 """
 
 
@@ -305,7 +307,11 @@ and "Protections" state other numbers). The columns:
   this share has a standard error of {error:.3f} with {repetitions} samples.
 
 In the law "Zipf 1.1" the probability of the k-th atom is proportional to k^-1.1, and in the law
-"Zipf 2" to k^-2. The law "Adult" has the frequencies of the Adult table by five columns.
+"Zipf 2" to k^-2. In the law "geometric, p = 0.001" each atom has 0.999 times the probability of the
+atom before it. The law "10 heavy atoms" has 10 atoms of probability 0.05 each, and a million atoms
+that share the rest equally. The probabilities of the law "log-normal" are proportional to 50,000
+quantiles of a log-normal law with sigma = 2. The law "Adult" has the frequencies of the Adult table
+by five columns.
 
 The method was developed with three groups of laws: the five laws of the first table, uniform laws
 on 3 to 1,000 atoms, and mixtures of two uniform laws. The laws "Zipf 2", "geometric", "10 heavy
