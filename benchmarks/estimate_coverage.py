@@ -279,9 +279,9 @@ Poisson number of rows than with a fixed one.
 CELLS_TEXT = """\
 A table report also states, for each cell, an interval of the leakage about a target in this cell.
 The nominal coverage of these intervals is 95 %; the lines below state the measured coverage, each
-for 20,000 cells: drawn with their probabilities before the sample is drawn ("cell chosen before"), or the cell
-of a random row of the sample. The interval is computed from the count of the target's cell alone,
-and is wide: for a cell with one row, its upper end is 1.
+for 20,000 cells: drawn with their probabilities before the sample is drawn ("cell chosen before"),
+or the cell of a random row of the sample. The interval is computed from the count of the target's
+cell alone, and is wide: for a cell with one row, its upper end is 1.
 """
 
 
@@ -316,10 +316,10 @@ by five columns.
 The method was developed with three groups of laws: the five laws of the first table, uniform laws
 on 3 to 1,000 atoms, and mixtures of two uniform laws. The laws "Zipf 2", "geometric", "10 heavy
 atoms" and "log-normal" were not used: their coverage was measured when the method of version 0.1.0
-was finished. After that version the section "Equal cells" was added, for laws in which all cells, or
-all but one, have the same probability. For most of these laws the intervals of version 0.1.0 were
-too low, by up to half a percent of the truth. The method was corrected, and all tables of this page
-were made with the corrected method. The smallest coverage of all lines is {least:.3f}.
+was finished. After that version the section "Equal cells" was added, for laws in which all cells,
+or all but one, have the same probability. For most of these laws the intervals of version 0.1.0
+were too low, by up to half a percent of the truth. The method was corrected, and all tables of this
+page were made with the corrected method. The smallest coverage of all lines is {least:.3f}.
 
 For laws with cells of all sizes (Zipf, log-normal, Adult), the coverage is above the nominal
 coverage, since each end of an interval is computed for the least favourable of all laws that agree
