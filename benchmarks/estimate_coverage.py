@@ -278,10 +278,11 @@ Poisson number of rows than with a fixed one.
 
 CELLS_TEXT = """\
 A table report also states, for each cell, an interval of the leakage about a target in this cell.
-The nominal coverage of these intervals is 95 %; the lines below state the measured coverage, each
-for 20,000 cells: drawn with their probabilities before the sample is drawn ("cell chosen before"),
-or the cell of a random row of the sample. The interval is computed from the count of the target's
-cell alone, and is wide: for a cell with one row, its upper end is 1.
+The nominal coverage of these intervals is 95 %. The last two columns state the measured coverage,
+each for 20,000 cells: "cell chosen before" for cells that are drawn from the law before the sample
+is drawn, "cell of a row of the sample" for the cells of random rows of the sample. The interval is
+computed from the count of the target's cell alone, and is wide: for a cell with one row, its upper
+end is 1.
 """
 
 
@@ -293,8 +294,8 @@ estimates. The method does not use the law of the population, but no coverage is
 that are not on this page, for rows that are not independent draws from the population, for samples
 of fewer than 1,000 rows, or for releases with more than ten times as many rows as the sample.
 
-Each line of a table is for {repetitions} samples of N rows ({fewer} samples if the release is not
-as large as the sample, or if [gamma](glossary.md) is not 1; the sections "Equal cells", "One cell"
+Each line of a table is for {repetitions} samples of N rows ({fewer} samples if the release is
+smaller or larger than the sample, or if [gamma](glossary.md) is not 1; the sections "Equal cells", "One cell"
 and "Protections" state other numbers). The columns:
 
 - "truth": the leakage of a release of n rows, computed from the law itself;
