@@ -295,8 +295,8 @@ that are not on this page, for rows that are not independent draws from the popu
 of fewer than 1,000 rows, or for releases with more than ten times as many rows as the sample.
 
 Each line of a table is for {repetitions} samples of N rows ({fewer} samples if the release is
-smaller or larger than the sample, or if [gamma](glossary.md) is not 1; the sections "Equal cells", "One cell"
-and "Protections" state other numbers). The columns:
+smaller or larger than the sample, or if [gamma](glossary.md) is not 1; the sections "Equal cells",
+"One cell" and "Protections" state other numbers). The columns:
 
 - "truth": the leakage of a release of n rows, computed from the law itself;
 - "plug-in" and "estimate": the means, over the samples, of the plug-in leakage (the leakage if the
