@@ -128,7 +128,7 @@ def prv(releases: tuple[tuple[Any, ...], ...], delta: float) -> tuple[float, flo
     from prv_accountant import PRVAccountant, privacy_random_variables as variables
 
     if any(release[0] in ("response", "integers") for release in releases):
-        raise ValueError("it has no discrete release")
+        raise ValueError("it takes no discrete release")
     parts = [
         variables.PoissonSubsampledGaussianMechanism(rate, value)
         if kind == "gaussian"

@@ -88,6 +88,7 @@ columns are two-sided intervals, which are false if they do not contain the true
 is the largest difference of power and false-positive rate, "power at fpr 0.1" the power at a
 false-positive rate of 0.1, "area" the area under the ROC curve of the scores, "hull area" the area
 under the smallest concave curve above it, and "band" a confidence band for the whole ROC curve.
+"[1000, or 300]" stands for 1,000 audits in each line, or 300 in the lines of randomised response.
 """
 
 

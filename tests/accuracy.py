@@ -40,15 +40,14 @@ For a binomial count B, `binom_mad` is the mean absolute deviation of B, `binom_
 `binom_shortfall` are the means of max(B - c, 0) and max(c - B, 0) for a threshold c, `binom_sf` is
 P(B > c), and `binom_logpmf` is the logarithm of P(B = k).
 
-Each of these five functions is computed at {points:,} points, with n in [1, 2**53] and p in [1e-300,
-1 - 2**-53]. Points of `binom_excess`, `binom_shortfall` and `binom_sf` whose true value is below
-1e-290 are left out. Each function chooses its method by its arguments; some of the points lie where
-the method changes. A point is counted in the first line whose condition it meets. "sd" is the
-standard deviation of the count. For
-`binom_excess` and `binom_sf` the tail is above the mean; for `binom_shortfall` it is below the
-mean. In the line "beyond the mean" the threshold is more than one standard deviation from the mean,
-on the side opposite to the tail. In the line "further out" k is at least 6 standard deviations from
-the mean. The tables of these five functions were made by
+Each of these five functions is computed at {points:,} points, with n in [1, 2**53] and p in
+[1e-300, 1 - 2**-53]. Points of `binom_excess`, `binom_shortfall` and `binom_sf` whose true value is
+below 1e-290 are left out. Each function chooses its method by its arguments; some of the points lie
+where the method changes. A point is counted in the first line whose condition it meets. "sd" is the
+standard deviation of the count. For `binom_excess` and `binom_sf` the tail is above the mean; for
+`binom_shortfall` it is below the mean. In the line "beyond the mean" the threshold is more than one
+standard deviation from the mean, on the side opposite to the tail. In the line "further out" k is
+at least 6 standard deviations from the mean. The tables of these five functions were made by
 `python tests/accuracy.py --points {points} --seed {seed} --markdown`."""
 
 

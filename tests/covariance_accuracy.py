@@ -30,9 +30,9 @@ computed from the same float64 rows with 60 digits (mpmath). For each line of th
 samples of 60 rows and 6 columns were drawn at random; the distances are those of 8 rows of each
 sample from the mean of the sample. "condition" is the condition number of the covariance (the ratio
 of its largest to its smallest eigenvalue). The principal axes of the covariance are not parallel to
-the columns, and the largest variance is about 1. "condition x eps" is the condition number times
-eps = 2**-52: the rounding of the covariance alone may cause relative errors of this size. The tests
-allow mialeak an error of four times this size, plus 1e-14.
+the columns, and the largest variance is about 1. "mean" is the mean of each column. "condition x
+eps" is the condition number times eps = 2**-52: the rounding of the covariance alone may cause
+relative errors of this size. The tests allow mialeak an error of four times this size, plus 1e-14.
 
 Three columns are for `StreamingCovariance`: fitted to all rows at once ("mialeak"), fitted to seven
 rows at a time ("by blocks"), and merged from two objects, each fitted to half of the rows
