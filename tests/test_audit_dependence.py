@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
+from time import process_time
+from types import SimpleNamespace
 
 import numpy as np
 import pandas as pd
 import pytest
 
+from mialeak._checks.audits.beside import beside_index, refuse_runs
+from mialeak._checks.audits.keys import keys_of
 from mialeak.auditing import AuditStream, audit, one_run_audit
 from mialeak.cli import main
 from mialeak.guarantees import overfitting_security_bound
@@ -205,3 +209,44 @@ def test_signals_of_the_same_canaries_have_a_caution(capsys, tmp_path, name, kin
     columns = {name: frame["signal"], "aug": 0}
     code, text = in_shell(capsys, tmp_path, frame, **columns)
     assert (code, "share a coin" in text) == (0, False)
+
+
+@pytest.mark.parametrize("letter", ["m", "é"])
+@pytest.mark.parametrize(
+    "form", ["c{0:03d}_aug{1}.png", "{2}_{0}v{1}", "run-{0}", "averylongword{0}_anotherone{1}"]
+)
+def test_parts_of_names_are_those_found_in_each_name(form, letter):
+    """Words of ASCII are searched all at once, and others one by one."""
+    rng = np.random.default_rng(3)
+    words = [form.format(k // 4, k % 4, letter * rng.integers(1, 20)) for k in range(400)]
+    names = SimpleNamespace(name="x", codes=np.arange(400), words=lambda most=None: words[:most])
+    parts = [re.findall(r"\d+|[^\W\d_]+", word) for word in words]
+    wanted = []
+    for each in map(list, zip(*parts, strict=True)):
+        codes = [sorted(set(each)).index(part) for part in each]
+        wanted += [codes] * (1 < len(set(each)) <= 200)
+    single = re.compile(r"a part of 'x' \(such as '\S+'\)")
+    found = [key.codes.tolist() for key in keys_of([names]) if single.fullmatch(key.what)]
+    assert found == wanted
+
+
+def test_columns_beside_scores_cost_little_more_than_to_sort_them():
+    """The time of the processor was ten times that of sorting, by a search in each name."""
+    rng, size = np.random.default_rng(4), 20_000
+    names = {
+        "path": [f"c{k % 100:04d}_aug{k // 100}.png" for k in range(size)],
+        "label": [f"img_{k}" for k in rng.permutation(size)],
+        "number": rng.permutation(size),
+        "view": np.arange(size) // 100,
+    }
+    labels = pd.MultiIndex.from_arrays([*names.values()], names=[*names])
+    worlds = [pd.Series(rng.normal(size=size), labels) for _ in range(2)]
+    ratios = []
+    for _ in range(3):
+        times = [process_time()]
+        columns = [beside_index(each) for each in worlds]
+        times.append(process_time())
+        refuse_runs(["in", "out"], columns, [each.to_numpy() for each in worlds])
+        times.append(process_time())
+        ratios.append((times[2] - times[1]) / (times[1] - times[0]))
+    assert min(ratios) < 5.0

@@ -10,7 +10,13 @@ import numpy as np
 import numpy.typing as npt
 from scipy.special import gammaln
 
-from mialeak._checks.audits.dependence import refuse_alike, refuse_pairs, refuse_several_rows
+from mialeak._checks.audits.dependence import (
+    Ranked,
+    is_sorted,
+    refuse_alike,
+    refuse_pairs,
+    refuse_several_rows,
+)
 from mialeak._checks.audits.flags import in_numbers
 from mialeak._checks.audits.keys import keys_of
 from mialeak._checks.audits.scores import (
@@ -84,9 +90,15 @@ class Beside(NamedTuple):
         """Whether it has several values, each in many rows."""
         return 2 <= self.kinds <= len(self.codes) / _ROWS_OF_SETTING
 
+    def places(self) -> npt.NDArray[np.intp]:
+        """The first row of each value, in their order."""
+        first = np.empty(self.kinds, np.intp)
+        first[self.codes[::-1]] = np.arange(len(self.codes))[::-1]  # the last assignment remains
+        return first
+
     def words(self, most: int | None = None) -> list[str]:
         """Its different values as text, or the first so many."""
-        first = np.unique(self.codes, return_index=True)[1][:most]
+        first = self.places()[:most]
         if isinstance(self.column, np.ndarray):
             return [str(value) for value in self.column[first].tolist()]
         return [str(_value(self.column, place)) for place in first.tolist()]
@@ -239,15 +251,23 @@ def refuse_runs(
         if (second := by_name[1].get(name)) is not None and is_hyperparameter(name):
             _refuse_other_setting(paths, first, second)
     for argument, columns, values in zip(arguments, worlds, scores, strict=True):
+        ranked = Ranked.of(values)
         for each in columns:
-            refuse_several_rows(each.name, argument, each.codes, values)
+            refuse_several_rows(each.name, argument, each.codes, ranked)
         for key in keys_of(columns):
-            refuse_alike(key.what, argument, key.codes, values)
+            refuse_alike(key.what, argument, key.codes, ranked)
+    if any(map(is_sorted, scores)):
+        return
     for name, first in by_name[0].items():
         second = by_name[1].get(name)
         if second is not None and all(each.kinds == len(each.codes) for each in (first, second)):
+            orders = [each.places() for each in (first, second)]
             words = [texts_of(each.column) for each in (first, second)]
-            refuse_pairs(name, arguments[0], (words[0], scores[0]), (words[1], scores[1]))
+            inside, outside = (
+                (of_world[order], values[order])
+                for of_world, values, order in zip(words, scores, orders, strict=True)
+            )
+            refuse_pairs(name, arguments[0], inside, outside)
 
 
 def _refuse_flags(paths: Sequence[str], worlds: Sequence[Sequence[Beside]]) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any, NamedTuple, NoReturn
 
 import numpy as np
 import numpy.typing as npt
@@ -12,7 +12,7 @@ from mialeak._arrays import FloatArray, invalid
 from mialeak._checks.audits.scores import names_identity, names_models
 from mialeak._checks.samples import mean_ranks, variances_of_groups
 
-__all__ = ["refuse_alike", "refuse_pairs", "refuse_several_rows"]
+__all__ = ["Ranked", "is_sorted", "refuse_alike", "refuse_pairs", "refuse_several_rows"]
 
 #: Rows beyond the values of a column by which it is one of several rows of a run.
 _REPEATS = 20
@@ -22,23 +22,37 @@ _RUNS = 5
 _CHANCE = 1e-6
 
 
-def refuse_several_rows(name: str, argument: str, values: Any, scores: FloatArray) -> None:
-    """Refuse several scores of a run, by the `values` of a column that names runs."""
-    runs = np.unique(values).size
-    if (names_models(name) or names_identity(name)) and 1 < runs <= scores.size - _REPEATS:
-        _refuse_runs(repr(name), argument, runs, scores.size)
-    refuse_alike(repr(name), argument, values, scores)
+class Ranked(NamedTuple):
+    """Scores of a world, their ranks, and the places of the smallest, of the next, and so on."""
+
+    scores: FloatArray
+    ranks: FloatArray
+    order: npt.NDArray[np.intp]
+
+    @classmethod
+    def of(cls, scores: FloatArray) -> Ranked:
+        return cls(scores, mean_ranks(scores), np.argsort(scores, kind="stable"))
 
 
-def refuse_alike(what: str, argument: str, values: Any, scores: FloatArray) -> None:
+def refuse_several_rows(
+    name: str, argument: str, groups: npt.NDArray[np.intp], ranked: Ranked
+) -> None:
+    """Refuse several scores of a run, by a column that names runs and its values, from 0 on."""
+    runs = int(groups.max(initial=-1)) + 1
+    if (names_models(name) or names_identity(name)) and 1 < runs <= groups.size - _REPEATS:
+        _refuse_runs(repr(name), argument, runs, groups.size)
+    refuse_alike(repr(name), argument, groups, ranked)
+
+
+def refuse_alike(what: str, argument: str, groups: npt.NDArray[np.intp], ranked: Ranked) -> None:
     """Refuse several scores of a run, by values that have as many rows each, with scores alike.
 
     By an analysis of variance of ranks, at a level of 1e-6.
     """
-    runs, groups, counts = np.unique(values, return_inverse=True, return_counts=True)
-    is_even = runs.size >= _RUNS and counts[0] == counts.max() == counts.min()
-    if is_even and runs.size <= scores.size - _REPEATS and _are_alike(groups, scores):
-        _refuse_runs(what, argument, runs.size, scores.size)
+    counts = np.bincount(groups)
+    is_even = counts.size >= _RUNS and counts.max() == counts.min()
+    if is_even and counts.size <= groups.size - _REPEATS and _are_alike(groups, ranked):
+        _refuse_runs(what, argument, counts.size, groups.size)
 
 
 def _refuse_runs(what: str, argument: str, runs: int, size: int) -> NoReturn:
@@ -53,17 +67,15 @@ def _refuse_runs(what: str, argument: str, runs: int, size: int) -> NoReturn:
     invalid(argument, rule, remedy=remedy)
 
 
-def _are_alike(groups: npt.NDArray[np.intp], scores: FloatArray) -> bool:
+def _are_alike(groups: npt.NDArray[np.intp], ranked: Ranked) -> bool:
     """Whether scores of one group are alike, but for a column that was computed from the scores."""
-    order = np.argsort(scores, kind="stable")
-    size, runs = scores.size, int(groups.max()) + 1
-    if np.count_nonzero(np.diff(groups[order])) == runs - 1:
+    size, runs = groups.size, int(groups.max()) + 1
+    if np.count_nonzero(np.diff(groups[ranked.order])) == runs - 1:
         return False
-    ranks = mean_ranks(scores)
-    if not np.ptp(ranks):
+    if not np.ptp(ranked.ranks):
         return False
-    between, within = variances_of_groups(ranks, groups)
-    ratio = between / max(within, 1e-9 * float(ranks.var()))
+    between, within = variances_of_groups(ranked.ranks, groups)
+    ratio = between / max(within, 1e-9 * float(ranked.ranks.var()))
     return bool(fdtrc(runs - 1.0, size - runs, ratio) <= _CHANCE)
 
 
@@ -72,15 +84,16 @@ def refuse_pairs(
 ) -> None:
     """Refuse scores of both worlds that a column pairs, where one is small if the other is large.
 
-    Each world has the values of the column and its scores.  By the rank correlation, at a level of
-    1e-6; where the scores of a world are sorted, its row numbers pair nothing.  Pairs that rise
-    together, as those of one seed do, make a bound smaller, and are taken.
+    Each world has the values of the column, which differ, and its scores; it is fast where values
+    are sorted.  By the rank correlation, at a level of 1e-6.  Pairs that rise together, as those of
+    one seed do, make a bound smaller, and are taken.
     """
-    if any(np.unique(values).size < len(values) for values, _ in (inside, outside)):
-        return
-    if any(_is_sorted(scores) for _, scores in (inside, outside)):
-        return
-    common, first, second = np.intersect1d(inside[0], outside[0], return_indices=True)
+    common = inside[0]
+    first = second = np.arange(common.size)
+    if not np.array_equal(inside[0], outside[0]):
+        common, first, second = np.intersect1d(
+            inside[0], outside[0], assume_unique=True, return_indices=True
+        )
     if common.size < _REPEATS:
         return
     ranks = [mean_ranks(each) for each in (inside[1][first], outside[1][second])]
@@ -101,6 +114,7 @@ def refuse_pairs(
     invalid(argument, rule, remedy=remedy)
 
 
-def _is_sorted(scores: FloatArray) -> bool:
+def is_sorted(scores: FloatArray) -> bool:
+    """Whether scores are in order, so that the numbers of their rows pair nothing."""
     steps = np.diff(scores)
     return bool((steps >= 0.0).all() or (steps <= 0.0).all())

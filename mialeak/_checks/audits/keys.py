@@ -17,6 +17,13 @@ _MOST = 12
 #: Numbers and words of a name: "c017_aug0.png" has c, 017, aug, 0 and png.
 _PART = re.compile(r"\d+|[^\W\d_]+")
 _NUMBER, _SEPARATOR = re.compile(r"\d+"), re.compile(r"[\W_]+")
+#: Of each letter of ASCII, whether it is of a number, of a word, or of neither, as above.
+_KINDS = np.array([chr(c).isdigit() + 2 * chr(c).isalpha() for c in range(128)], np.uint8)
+#: So many letters are compared at once, as one number of 64 bits, of which masks keep the first.
+_EIGHT = 8
+_FIRST_LETTERS = np.array([2**64 - 2 ** (64 - 8 * k) for k in range(_EIGHT + 1)], np.uint64)
+#: Words up to so many letters are searched all at once, so that memory stays small.
+_LONGEST = 100
 #: Pairs of values are counted in a table of so many places for each row at most, else by sorting.
 _PLACES = 16
 #: Values by which text is distinguished from numbers, and numbers with digits behind the point.
@@ -60,6 +67,32 @@ def _parts(words: Sequence[str], most: int) -> Iterator[tuple[str, npt.NDArray[n
 
     Beside each part the beginning up to it is one; those of more than `most` values are none.
     """
+    before: npt.NDArray[np.intp] | None = None
+    is_beginning = True
+    shown: list[str] = []
+    for part, codes in _columns_of_parts(words):
+        shown.append(part)
+        values = int(codes.max()) + 1
+        if values == 1:
+            continue
+        if values > most:
+            is_beginning = False  # of a part: each with this one has more values
+            continue
+        yield part, codes
+        before = codes if before is None else _counted(before, codes)
+        is_beginning = is_beginning and _repeats(before, most)
+        if is_beginning and before is not codes:
+            yield " ".join(shown), before
+
+
+def _columns_of_parts(words: Sequence[str]) -> Iterator[tuple[str, npt.NDArray[np.intp]]]:
+    """The first part of all words, the second, and so on: that of the first word, and the codes."""
+    if max(map(len, words)) <= _LONGEST and "".join(words).isascii():
+        letters, starts, stops = _spans(np.array(words, np.bytes_))
+        for start, stop in zip(starts, stops, strict=True):
+            shown = letters[start[0] : stop[0]].tobytes().decode()
+            yield shown, _codes_of_spans(letters, start, stop)
+        return
     for pattern in (_PART, _NUMBER):
         parts = [pattern.findall(word) for word in words]
         if len(parts[0]) > 1 and len(set(map(len, parts))) == 1:
@@ -68,30 +101,62 @@ def _parts(words: Sequence[str], most: int) -> Iterator[tuple[str, npt.NDArray[n
             break
     else:
         parts = [[ends[0], ends[-1]] for ends in map(_SEPARATOR.split, words)]
-    before: npt.NDArray[np.intp] | None = None
-    is_beginning = True
-    for place, each in enumerate(zip(*parts, strict=True)):
-        values = sorted(set(each))
-        if len(values) == 1:
-            continue
-        if len(values) > most:
-            is_beginning = False  # of a part: each with this one has more values
-            continue
-        numbers = {value: k for k, value in enumerate(values)}
-        codes = np.fromiter(map(numbers.__getitem__, each), np.intp, len(words))
-        yield parts[0][place], codes
-        before = codes if before is None else _counted(before, codes)
-        is_beginning = is_beginning and _repeats(before, most)
-        if is_beginning and before is not codes:
-            yield " ".join(parts[0][: place + 1]), before
+    for each in zip(*parts, strict=True):
+        numbers = {value: k for k, value in enumerate(sorted(set(each)))}
+        yield each[0], np.fromiter(map(numbers.__getitem__, each), np.intp, len(words))
+
+
+def _spans(
+    words: npt.NDArray[np.bytes_],
+) -> tuple[npt.NDArray[np.uint8], npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """The letters of all words in a row, and where their parts begin and end, as by the patterns.
+
+    All words of ASCII at once, since a search in each takes microseconds.
+    """
+    width = words.itemsize + 2  # a separator at both ends
+    letters = np.zeros((words.size + _EIGHT, width), np.uint8)
+    letters[: words.size, 1:-1] = words.view(np.uint8).reshape(words.size, -1)
+    kinds = _KINDS[letters.ravel()]
+    for kind, fewest in ((kinds, 2), (kinds * (kinds == 1), 1)):
+        changes = kind[1:] != kind[:-1]
+        starts, stops = (np.flatnonzero(changes & (each > 0)) + 1 for each in (kind[1:], kind[:-1]))
+        times = np.bincount(starts // width, minlength=words.size)
+        if times[0] >= fewest and (times == times[0]).all():
+            return letters.ravel(), *(each.reshape(words.size, -1).T for each in (starts, stops))
+    size = np.strings.str_len(words)
+    is_between = kinds.reshape(-1, width)[: words.size] == 0
+    first = is_between[:, 1:].argmax(axis=1) + 1
+    is_between &= np.arange(width) <= size[:, None]
+    last = width - is_between[:, ::-1].argmax(axis=1)
+    begin = width * np.arange(words.size)
+    return (
+        letters.ravel(),
+        np.array([begin + 1, begin + last]),
+        np.array([begin + first, begin + size + 1]),
+    )
+
+
+def _codes_of_spans(
+    letters: npt.NDArray[np.uint8], start: npt.NDArray[np.intp], stop: npt.NDArray[np.intp]
+) -> npt.NDArray[np.intp]:
+    """The parts of words between two places, counted in their order: eight letters are a number."""
+    eight = np.ndarray(letters.size - _EIGHT + 1, ">u8", letters, strides=(1,))
+    codes = np.zeros(start.size, np.intp)
+    size = stop - start
+    for first in range(0, int(size.max()), _EIGHT):
+        left = np.clip(size - first, 0, _EIGHT)
+        numbers = eight[np.where(left, start + first, 0)].astype(np.uint64) & _FIRST_LETTERS[left]
+        if (numbers != numbers[0]).any():
+            codes = _counted(codes, np.unique(numbers, return_inverse=True)[1])
+    return codes
 
 
 def _counted(first: npt.NDArray[np.intp], second: npt.NDArray[np.intp]) -> npt.NDArray[np.intp]:
     """The pairs of two columns, counted in their order."""
     codes: npt.NDArray[np.intp] = first * (second.max() + 1) + second
-    seen = np.zeros(int(codes.max()) + 1, np.bool_)
-    if seen.size > _PLACES * codes.size:
+    if int(codes.max()) >= _PLACES * codes.size:
         return np.unique(codes, return_inverse=True)[1]
+    seen = np.zeros(int(codes.max()) + 1, np.bool_)
     seen[codes] = True
     return (np.cumsum(seen) - 1)[codes]
 
