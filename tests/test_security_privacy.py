@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import warnings
 
 import mpmath as mp
 import numpy as np
@@ -17,6 +18,7 @@ from mialeak.guarantees import (
     epsilon_for_leakage,
     noise_multiplier_for_leakage,
 )
+from mialeak.tradeoff import PiecewiseTradeOff
 
 
 def largest_leakage(epsilon, delta, p, gamma):
@@ -295,3 +297,18 @@ def test_searches_without_an_answer_are_refused_in_words():
     for function in (noise_multiplier_for_leakage, epsilon_for_leakage):
         with pytest.raises(ValueError, match="attack must have a power below 1"):
             function(attack=(1.0, 1.0))
+
+
+@pytest.mark.parametrize("of_pair", [dp_leakage_bound, PiecewiseTradeOff.from_epsilon])
+def test_an_epsilon_exchanged_with_a_delta_has_a_caution(of_pair):
+    """The pair (0.5, 1e-5) had the bound of a total variation of 0.5, without a word."""
+    with pytest.warns(UserWarning, match="look exchanged.*epsilon=0.5, delta=1e-05"):
+        of_pair(1e-5, 0.5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for pair in [(0.0, 0.5), (0.5, 1e-5), (0.0101, 0.5), (0.01, 0.0999), (1e-5, 1e-5)]:
+            of_pair(*pair)
+        dp_leakage_bound([1e-3, 0.1, 1.0], 0.2)  # a curve that begins near 0
+        dp_leakage_bound(1e-3, [0.0, 0.5, 1.0])
+        dp_leakage_bound([], 0.5)
+        assert epsilon_for_leakage(0.5, delta=0.2, steps=2) > 0.0  # which tries small ones

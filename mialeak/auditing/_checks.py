@@ -15,6 +15,7 @@ import numpy.typing as npt
 from scipy.special import bdtr, gammaln
 
 from mialeak._arrays import FloatArray, as_float, as_floats, as_scores, invalid, require
+from mialeak._checks.budgets import look_exchanged
 from mialeak._numerics.order import IntArray, Order, refuse_rates
 from mialeak._warnings import warn
 from mialeak.auditing._intervals import area_interval
@@ -55,8 +56,6 @@ _SUSPICION = 1e-3
 _BLOCKS = 8
 #: Whether neighbours are alike is seen from so many scores.
 _SERIES = 10_000
-#: A claim of an epsilon this small at a delta this large is an exchange of the two.
-_SMALL_EPSILON, _LARGE_DELTA = 0.01, 0.1
 
 #: From so few columns, or rows, of scores no spread of their means is seen.
 _LEAST_COLUMNS = 8
@@ -89,7 +88,7 @@ def as_claim(claimed_epsilon: Any, delta: float) -> float | None:
     claim = as_float(claimed_epsilon, "claimed_epsilon")
     if claim < 0.0:
         invalid("claimed_epsilon", "be at least 0", value=claim)
-    if 0.0 < claim <= _SMALL_EPSILON and delta >= _LARGE_DELTA:
+    if look_exchanged(claim, delta):
         rule = f"be an epsilon; with delta = {delta:g} the two look exchanged"
         remedy = f"A claim of ({delta:g}, {claim:g}) has epsilon {delta:g} and delta {claim:g}"
         invalid("claimed_epsilon", rule, value=claim, remedy=remedy)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from mialeak.cli._options import look_exchanged
-
 if TYPE_CHECKING:
     from pathlib import Path
 
@@ -105,6 +103,7 @@ def _release(content: dict[str, Any], where: str, worlds: str, plan: Path) -> Tr
     import numpy as np
 
     from mialeak._arrays import invalid, listed
+    from mialeak._checks.budgets import look_exchanged
     from mialeak.tradeoff import GaussianTradeOff, LaplaceTradeOff, PiecewiseTradeOff
 
     kinds = [kind for kind in _KINDS if kind in content]

@@ -57,11 +57,6 @@ _TARGET = 0.01
 _PICTURES = (".png", ".svg", ".pdf")
 
 
-def look_exchanged(epsilon: float, delta: float) -> bool:
-    """Whether an epsilon this small at a delta this large is an exchange of the two."""
-    return 0.0 < epsilon <= 0.01 and delta >= 0.1
-
-
 def number(kind: tuple[str, Holds]) -> Callable[[str], float]:
     """A number of that kind, for argparse."""
     rule, holds = kind

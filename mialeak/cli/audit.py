@@ -228,7 +228,9 @@ def _check_member(options: argparse.Namespace) -> None:
 
 def _refuse_exchanged(limit: float | None, delta: float) -> None:
     """Refuse a delta as the limit beside an epsilon as delta."""
-    if limit is not None and _options.look_exchanged(limit, delta):
+    from mialeak._checks.budgets import look_exchanged
+
+    if limit is not None and look_exchanged(limit, delta):
         raise ValueError(
             f"--max-epsilon must be an epsilon; with --delta {delta:g} the two look exchanged. For "
             f"a limit of ({delta:g}, {limit:g}) pass --max-epsilon {delta:g} --delta {limit:g}"

@@ -197,13 +197,15 @@ def _as_whole(text: str) -> str:
 
 def _claim(text: str) -> tuple[float, float]:
     """Epsilon and delta of ``epsilon=E,delta=D``; delta may be left out."""
+    from mialeak._checks.budgets import look_exchanged
+
     parts = text.replace(" ", "").split(",")
     fields = dict(part.partition("=")[::2] for part in parts)
     if len(parts) > len(fields) or not {"epsilon"} <= set(fields) <= {"epsilon", "delta"}:
         raise argparse.ArgumentTypeError(f"must be epsilon=E or epsilon=E,delta=D; got {text!r}")
     epsilon = _options.number(_options.POSITIVE)(fields["epsilon"])
     delta = _options.number(_options.SHARE)(fields.get("delta", "0"))
-    if _options.look_exchanged(epsilon, delta):
+    if look_exchanged(epsilon, delta):
         right = f"epsilon={delta:g},delta={epsilon:g}"
         raise argparse.ArgumentTypeError(
             f"must have a delta below 0.1 where epsilon is {epsilon:g}; the two seem to be "

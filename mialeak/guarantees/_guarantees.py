@@ -19,6 +19,7 @@ from mialeak._arrays import (
     require_within,
     unsupported,
 )
+from mialeak._checks.budgets import warn_of_exchange
 from mialeak._numerics.roots import increasing_root
 from mialeak.tradeoff import GaussianTradeOff, PiecewiseTradeOff, compose
 
@@ -85,6 +86,12 @@ def dp_leakage_bound(
         If epsilon is negative, delta outside [0, 1], gamma not positive and finite, anything NaN,
         or target, form or neighbours another word.
 
+    Warns
+    -----
+    UserWarning
+        If every epsilon is at most 0.01, but not 0, and every delta at least 0.1: they look
+        exchanged.
+
     See Also
     --------
     epsilon_for_leakage : the inverse.
@@ -125,6 +132,7 @@ def dp_leakage_bound(
     """
     eps = at_least_zero(epsilon, "epsilon")
     deltas, gamma = as_probability(delta, "delta")[()], positive(gamma, "gamma")
+    warn_of_exchange(eps, deltas)
     if as_choice(neighbours, "neighbours", get_args(Neighbours)) == "add or remove":
         with np.errstate(over="ignore", invalid="ignore"):
             twice = np.where(deltas > 0.0, (1.0 + np.exp(eps)) * deltas, 0.0)
@@ -275,7 +283,7 @@ def _epsilon_of_steps(
         return 0.0 if share == least else np.inf
 
     def excess(epsilon: float) -> float:
-        curve = compose(PiecewiseTradeOff.from_epsilon(epsilon, lost), counts=steps)
+        curve = compose(PiecewiseTradeOff._of_budget(epsilon, lost, "exact"), counts=steps)
         reached = float(curve.delta(strike) if attack is None else curve.power(fpr))
         return float(np.log(reached / share)) if reached > 0.0 else -np.inf
 

@@ -22,6 +22,7 @@ from mialeak._arrays import (
     require,
     unsupported,
 )
+from mialeak._checks.budgets import warn_of_exchange
 from mialeak._labels import require_consecutive, require_same_values
 from mialeak._numerics.corners import (
     Corners,
@@ -203,11 +204,16 @@ class PiecewiseTradeOff(TradeOff):
             if value.ndim:
                 invalid(name, f"be one number; its shape is {value.shape}")
         require(x >= 0.0, x, "epsilon", "be at least 0")
-        kept, lost = 1.0 - float(share), float(share)
-        less = kept * float(special.expit(-x))
-        more = kept * float(special.expit(x))
+        warn_of_exchange(x, share)
+        return cls._of_budget(float(x), float(share), kind)
+
+    @classmethod
+    def _of_budget(cls, x: float, lost: float, kind: Kind) -> PiecewiseTradeOff:
+        """The same of an epsilon `x` and a delta `lost`, which nobody mistook for one another."""
+        less = (1.0 - lost) * float(special.expit(-x))
+        more = (1.0 - lost) * float(special.expit(x))
         p_out, p_in = np.array([0.0, less, more, lost]), np.array([lost, more, less, 0.0])
-        ratio = np.array([np.inf, float(x), -float(x), -np.inf])
+        ratio = np.array([np.inf, x, -x, -np.inf])
         possible = (p_out > 0.0) | (p_in > 0.0)
         return cls._of_atoms((p_out[possible], p_in[possible], ratio[possible]), kind)
 

@@ -144,8 +144,10 @@ def _codes_of_spans(
     codes = np.zeros(start.size, np.intp)
     size = stop - start
     for first in range(0, int(size.max()), _EIGHT):
-        left = np.clip(size - first, 0, _EIGHT)
-        numbers = eight[np.where(left, start + first, 0)].astype(np.uint64) & _FIRST_LETTERS[left]
+        inside = np.clip(size - first, 0, _EIGHT)
+        numbers = (
+            eight[np.where(inside, start + first, 0)].astype(np.uint64) & _FIRST_LETTERS[inside]
+        )
         if (numbers != numbers[0]).any():
             codes = _counted(codes, np.unique(numbers, return_inverse=True)[1])
     return codes

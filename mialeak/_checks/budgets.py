@@ -1,0 +1,36 @@
+"""Epsilon and delta of a privacy guarantee that look exchanged."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mialeak._warnings import warn
+
+__all__ = ["look_exchanged", "warn_of_exchange"]
+
+#: An epsilon this small at a delta this large is an exchange of the two.
+_SMALL_EPSILON, _LARGE_DELTA = 0.01, 0.1
+
+
+def look_exchanged(epsilon: Any, delta: Any) -> bool:
+    """Whether epsilons this small at deltas this large are an exchange of the two.
+
+    Of arrays all are; an epsilon of 0 is none, with which delta is a bound on the total variation.
+    """
+    epsilon, delta = np.asarray(epsilon), np.asarray(delta)
+    is_small = (epsilon > 0.0) & (epsilon <= _SMALL_EPSILON)
+    return bool(epsilon.size and delta.size and is_small.all() and (delta >= _LARGE_DELTA).all())
+
+
+def warn_of_exchange(epsilon: Any, delta: Any) -> None:
+    """Warn of a pair that looks exchanged, which a function takes as it is."""
+    if look_exchanged(epsilon, delta):
+        x, share = (float(np.ravel(value)[0]) for value in (epsilon, delta))
+        warn(
+            f"epsilon = {x:g} and delta = {share:g} look exchanged: a guarantee has a small delta, "
+            f"and with this one nothing better than {share:g} follows. For epsilon {share:g} and "
+            f"delta {x:g} pass epsilon={share:g}, delta={x:g}; if they are meant so, the answer "
+            "holds."
+        )
