@@ -89,3 +89,42 @@ def test_what_has_no_other_order_is_taken():
     release.add_estimate(ESTIMATES["means"](MIXED.reset_index(drop=True)))
     release = Release({name: MIXED[name].to_numpy() for name in MIXED})
     release.add_estimate(ESTIMATES["means"](MIXED))
+
+
+@pytest.mark.parametrize("form", ["X", "means", "scaled", "a dict"])
+def test_rows_in_another_order_show_by_their_values(form):
+    """No index tells it of arrays: the leakage with the other outputs is that of wrong persons."""
+
+    def add(rows):
+        people = PEOPLE if form != "a dict" else {name: PEOPLE[name].tolist() for name in PEOPLE}
+        release = Release(people)
+        if form == "means":
+            release.add_estimate(mean_influence(rows[["b"]].to_numpy()))
+            return
+        x, y = rows[["a", "b"]].to_numpy(), rows["y"].to_numpy()
+        x = 10.0 - 2.5 * x if form == "scaled" else x
+        release.add_estimate(LinearRegression().fit(x, y), x, y)
+
+    add(PEOPLE)
+    words = "the values of the people's '[ab]' in another order"
+    for order in (MIXED, PEOPLE.sort_values("y")):
+        with pytest.warns(UserWarning, match=words):
+            add(order)
+
+
+def test_rows_of_other_persons_show_by_the_names_of_their_columns():
+    others = pd.DataFrame({"a": RNG.normal(size=60), "b": RNG.normal(size=60)})
+    release = Release(PEOPLE)
+    with pytest.warns(UserWarning, match="'a' of the rows of the estimate is unrelated to that of"):
+        release.add_estimate(LinearRegression().fit(others, PEOPLE["y"]), others, PEOPLE["y"])
+    # Logarithms, ranks and other columns of the same people are right.
+    for rows in (np.exp(PEOPLE[["a"]]), PEOPLE[["a"]].rank(), others.rename(columns=str.upper)):
+        release.add_estimate(LinearRegression().fit(rows, PEOPLE["y"]), rows, PEOPLE["y"])
+
+
+def test_columns_of_the_same_numbers_by_design_have_no_order():
+    """Numbers of rows, ranks of two measurements, and shares of two categories."""
+    ranks = PEOPLE[["a", "b"]].rank()
+    release = Release(PEOPLE.assign(rank=ranks["a"], number=range(60)))
+    release.add_estimate(mean_influence(ranks[["b"]].to_numpy()))
+    release.add_estimate(mean_influence(RNG.permutation(np.repeat([0.0, 1.0], 30))[:, None]))

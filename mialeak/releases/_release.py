@@ -16,6 +16,7 @@ from mialeak.estimators import InfluenceFunctions, influence_of
 from mialeak.mechanisms import CellMechanism
 from mialeak.releases._acro import acro_outputs, read_acro
 from mialeak.releases._analysis import Analysis, codes_of, joined
+from mialeak.releases._estimates import warn_of_other_rows
 from mialeak.releases._outputs import (
     Output,
     as_protection,
@@ -312,6 +313,12 @@ class Release:
         X, y : array_like, optional
             The rows it was fitted to, where `fitted` does not hold them.
 
+        Warns
+        -----
+        UserWarning
+            If columns of the rows have the people's values in another order, or are unrelated to
+            those of the same name.
+
         Raises
         ------
         ValueError
@@ -321,6 +328,7 @@ class Release:
         if self._people.in_register:
             why = "the influence of the people outside the sample is not known"
             unsupported("add_estimate", "with population", why, "Leave population out")
+        tables = [X, y] if X is not None else [fitted]
         if not isinstance(fitted, InfluenceFunctions):
             fitted = influence_of(fitted, X, y)
         if hasattr(frame := self._people.frame, "iloc") and fitted.row_names is not None:
@@ -332,6 +340,7 @@ class Release:
         if len(influence) != self._people.rows:
             rule = f"have one row for each of the {self._people.rows:,} people"
             invalid("fitted", rule, value=len(influence))
+        warn_of_other_rows(self._people, *tables, influence)
         weights = {f"influence {j}": influence[:, j] for j in range(influence.shape[1])}
         where = Where.of(self._people, None)
         number = len(self._outputs) + 1
