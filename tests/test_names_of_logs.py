@@ -15,7 +15,7 @@ PERSONS = RNG.integers(0, 250, ROWS)
 LOG = pd.DataFrame({"lang": RNG.choice(["en", "fr", "de"], ROWS), "length": RNG.gamma(2, 50, ROWS)})
 NAMES = """
 user username user_id speaker speaker_id author author_id writer account account_id worker
-annotator device device_id session session_id host ip player driver reviewer_id login
+annotator device device_id session session_id host ip player driver reviewer_id login cid
 """
 
 
@@ -44,7 +44,15 @@ def test_rows_of_one_user_are_noticed(name, form):
         ("worker", RNG.integers(0, 2, ROWS)),
         ("user", np.arange(ROWS)),
         ("hospital", RNG.integers(0, 12, ROWS)),
+        ("cid", np.arange(ROWS)),
+        ("cid", RNG.integers(0, 12, ROWS)),
     ],
 )
 def test_kinds_and_single_rows_are_no_persons_of_several_rows(name, values):
     assert cautions_of(name, values) == [[], []]
+
+
+def test_numbers_of_clients_are_no_measurements():
+    """As Flower names them; each row of the table is the update of one client."""
+    updates = LOG[["length"]][:50].assign(cid=RNG.choice(10**6, 50, replace=False))
+    assert mean_leakage(updates).identifiers == ("cid",)

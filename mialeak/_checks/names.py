@@ -58,7 +58,7 @@ _PERSON = re.compile(
 _NOUN_WORDS = """
 person patient subject participant respondent individual customer employee client pupil student
 sample case member user username speaker author writer account annotator worker reviewer player
-driver login email handle nickname screen_name donor mouse
+driver login email handle nickname screen_name donor mouse cid
 """
 _NOUNS = frozenset(_NOUN_WORDS.split())
 #: Those of devices, and of visits to a site: of few values they are kinds of devices, or waves.
