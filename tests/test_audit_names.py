@@ -184,6 +184,8 @@ def test_numbers_that_are_no_probabilities_have_any_unit():
         "uncertainty",
         "bits_per_byte",
         "bits per character",
+        "logppl",
+        "pplx",
     ],
 )
 def test_scores_that_are_small_for_members_ask_for_their_direction(name):

@@ -38,8 +38,8 @@ __all__ = [
 #: round; of what compares it with another, so that its direction is not known.
 _SMALL = re.compile(
     "(loss|losses|nlls?|b?ce|xe|xent|(cross|max)?entrop(y|ies)|logloss|nlog(lik|"
-    "likelihood|probs?|p)|surprisals?|brier|mse|rmse|mae|errors?|perplexit(y|ies)|ppl|bp[cb]|"
-    "bitsper|uncertaint(y|ies)|grad(ient)?norms?|pval|pvalues?)"
+    "likelihood|probs?|p)|surprisals?|brier|mse|rmse|mae|errors?|(log)?(perplexit(y|ies)|pplx?)|"
+    "bp[cb]|bitsper|uncertaint(y|ies)|grad(ient)?norms?|pval|pvalues?)"
 )
 _LARGE = re.compile(
     "(confidences?|(log)?(lik|likelihoods?|probs?|p)|probabilit(y|ies)|logits?|margins?|softmax|"
@@ -119,7 +119,7 @@ _QUANTITIES = [
         "(loss|losses|nlls?|b?ce|xe|xent|crossentropy|logloss|loglik(elihoods?)?|likelihoods?|"
         "logprobs?|logp)"
     ),
-    re.compile("(perplexit(y|ies)|ppl)"),
+    re.compile("(perplexit(y|ies)|pplx?)"),
     re.compile("(margins?|hinge)"),
     re.compile("(mse|brier)"),
     re.compile("rmse"),
