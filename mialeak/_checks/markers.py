@@ -245,6 +245,7 @@ def _candidates(factor: Factor, shown: IntArray) -> list[int]:
     return markers + _far_off(values, shown)
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def _far_off(values: npt.NDArray[np.float64], shown: IntArray) -> list[int]:
     """The codes of the numbers that stand far from all others; NaN is no number."""
     numbers = np.unique(values[np.isfinite(values)])

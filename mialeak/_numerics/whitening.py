@@ -183,7 +183,8 @@ class Full:
             return None
         white = self._solve(deviation[None] * self._inverse)
         back = linalg.blas.dtrsm(1.0, self._factor, white.T, lower=1, trans_a=1)
-        return np.asarray(back[:, 0] * self._inverse)
+        with np.errstate(over="ignore"):
+            return np.asarray(back[:, 0] * self._inverse)
 
     def _whiten(self, deviations: FloatArray) -> FloatArray:
         """Solve one triangular system for all rows."""
@@ -294,8 +295,10 @@ def _require_symmetric(matrix: FloatArray, name: str) -> None:
         block = slice(start, start + rows)
         if np.array_equal(matrix[block], matrix[:, block].T):
             continue
-        gap = np.abs(matrix[block] - matrix[:, block].T)
-        bad = gap > _SYMMETRIC * (np.multiply.outer(size[block], size) + np.abs(matrix[block]))
+        with np.errstate(over="ignore"):
+            gap = np.abs(matrix[block] - matrix[:, block].T)
+        least = np.multiply.outer(_SYMMETRIC * size[block], size)
+        bad = gap > least + _SYMMETRIC * np.abs(matrix[block])
         if bad.any():
             i, j = first_index(bad)
             i += start

@@ -15,6 +15,7 @@ import numpy.typing as npt
 from scipy.special import bdtr, gammaln
 
 from mialeak._arrays import FloatArray, as_float, as_floats, as_scores, invalid, require
+from mialeak._checks.audits.dependence import is_sorted
 from mialeak._checks.budgets import look_exchanged
 from mialeak._numerics.order import IntArray, Order, refuse_rates
 from mialeak._warnings import warn
@@ -174,8 +175,7 @@ def refuse_series(scores: FloatArray, name: str) -> None:
     1e-6 at most, if all are independent (Wald and Wolfowitz).  Sorted scores are taken.
     """
     scores = scores[:_SERIES]
-    steps = np.diff(scores[np.isfinite(scores)])
-    if (steps >= 0.0).all() or (steps <= 0.0).all():
+    if is_sorted(scores[np.isfinite(scores)]):
         return
     size = scores.size
     is_high = scores >= np.partition(scores, size // 2)[size // 2]
@@ -340,6 +340,7 @@ def warn_of_columns_as_models(values: FloatArray) -> None:
     models, examples = values.shape
     if min(models, examples) < _LEAST_COLUMNS:
         return
+    values = values / (np.abs(values).max() or 1.0)  # squares of which are finite
     spread = values.var()
     rows, columns = values.mean(axis=1).var(), values.mean(axis=0).var()
     by_row, by_column = rows - spread / examples, columns - spread / models

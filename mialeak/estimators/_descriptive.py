@@ -8,9 +8,9 @@ from typing import Any, NoReturn
 import numpy as np
 from scipy import linalg, special
 
-from mialeak._arrays import FloatArray, as_floats, first_index, invalid, require
+from mialeak._arrays import FloatArray, as_floats, first_index, invalid, require, require_within
 from mialeak._labels import require_same_index
-from mialeak.estimators._influence import InfluenceFunctions
+from mialeak.estimators._influence import MOST, InfluenceFunctions
 from mialeak.estimators._rows import warn_of_repeats
 from mialeak.estimators._tables import of_rows
 
@@ -83,7 +83,9 @@ def mean_influence(X: Any) -> InfluenceFunctions:
     >>> np.round(rows.leakage_scores(), 2)
     array([ 0.41,  0.52,  1.97,  0.06, 10.15])
     """
-    return of_rows(InfluenceFunctions(*_centred(_table(X))), X, kind="means")
+    table = _table(X)
+    require_within(table, -MOST, MOST, "X", f"hold numbers of at most {MOST:g} in size")
+    return of_rows(InfluenceFunctions(*_centred(table)), X, kind="means")
 
 
 def variance_influence(X: Any) -> InfluenceFunctions:

@@ -15,13 +15,14 @@ from mialeak._arrays import (
     first_index,
     invalid,
     require,
+    require_within,
     unsupported,
 )
 from mialeak._checks.samples import COPIED, common_copies
 from mialeak._labels import require_same_rows
 from mialeak._numerics.distances import kernel_blocks
 from mialeak.estimators._centring import Centring, null_space
-from mialeak.estimators._influence import ALONE, InfluenceFunctions
+from mialeak.estimators._influence import ALONE, MOST, InfluenceFunctions
 from mialeak.estimators._rows import (
     times_of_rows,
     warn_of_repeats,
@@ -258,6 +259,8 @@ def as_regression(
     require_same_rows(X=X, y=y)
     table = as_floats(X, "X", ndim=2, finite=True)
     response = as_floats(y, "y", ndim=1, finite=True)
+    for name, values in (("X", table), ("y", response)):
+        require_within(values, -MOST, MOST, name, f"hold numbers of at most {MOST:g} in size")
     n, columns = table.shape
     if response.size != n:
         invalid("y", f"have an entry for each of {n} rows of X; its shape is {response.shape}")

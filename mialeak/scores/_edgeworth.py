@@ -161,7 +161,7 @@ def _polynomials(
     require_within(std, _LEAST, math.inf, "std", "be greater than 0", remedy=remedy)
     l3 = as_columns(skewness, "skewness", d)
     l4 = as_columns(excess_kurtosis, "excess_kurtosis", d)
-    first = float(l4[0]) - float(l3[0]) ** 2  # refutes most at once
+    first = float(l4[0]) - float(l3[0]) * float(l3[0])  # refutes most at once
     for kind, raw in (("bits", 1.0), ("genotypes", 2.0)):
         slack = _SAME * (1.0 + raw)
         if (

@@ -65,11 +65,11 @@ def warn_of_far_targets(target: Any, mean: FloatArray, cov: Any) -> None:
     v = given.diagonal() if given.ndim == 2 else given
     if values.shape[-1:] != mean.shape or (v.shape and v.shape != mean.shape):
         return
-    with np.errstate(over="ignore"):
-        squares = np.square(values - mean)
     are_correlations = given.ndim == 2 and bool((np.abs(v - 1.0) <= _UNIT).all()) and mean.size > 1
-    excess = squares - (_FAR if are_correlations else _FARTHEST) * v
-    excess = np.where((mean * mean > _NARROW * v) & (v > 0.0), excess, 0.0)
+    with np.errstate(over="ignore", invalid="ignore"):
+        squares, most = np.square(values - mean), (_FAR if are_correlations else _FARTHEST) * v
+        is_far = (mean * mean > _NARROW * v) & (v > 0.0) & (squares > most)
+        excess = np.where(is_far, squares - most, 0.0)
     if excess.max(initial=0.0) <= 0.0:
         return
     if within(mean, 0.0, 2.0) and within(values, 0.0, 2.0) and every(np.rint(values) == values):

@@ -215,6 +215,7 @@ def columns_of_rows(columns: Mapping[Any, FloatArray]) -> dict[str, list[Any]]:
     return kinds
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def _kind_of(column: FloatArray) -> str:
     n, low, high = column.size, float(column.min()), float(column.max())
     if low == 0.0 and high == 1.0 and _is_alone(column, low) and _is_alone(column, high):
