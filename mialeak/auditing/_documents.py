@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from mialeak._checks.audits.digits import cautions_of_digits
 from mialeak._report.document import Document, Notes, Section, Table
 from mialeak._report.report import Panel, display
 from mialeak._report.text import at_least, at_most, number, printable
@@ -161,6 +162,7 @@ def cautions_of(order: Order, *series: FloatArray) -> list[str]:
         cautions += [_APART] * (apart > max(spread(inside), spread(outside)))
     if not cautions:
         cautions += _of_filled(order) + _of_codes(order)
+    cautions += cautions_of_digits(inside, outside)
     for scores in series:
         if (
             _is_sorted(scores[:_SORTED_LEAST])
