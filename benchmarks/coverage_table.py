@@ -44,12 +44,12 @@ _LIMIT = """
 The least ratio of `method="simultaneous"` is below 100 % for the Laplace mechanism with epsilon 4
 and n = 10,000, where the mean bound is 3.769 and the oracle's bound is 3.782. (At smaller n it is
 above 100 %.) The true trade-off curve (the ROC curve of the best attack) has a corner at a
-false-positive rate of 0.00916, which is the score of rank 92. The oracle may choose this threshold,
-while `method="simultaneous"` tries only the scores of rank 1, 3, 9, ..., 81, 243, ..., 2,187,
-counted from the largest and from the smallest score, and divides the nominal error among them by
-fixed weights. Of 16 other choices of the ranks and weights, none raised this mean bound by more
-than 0.3 %, and those that raised it by 0.2 % or more lowered the mean bound for the Gaussian
-mechanism by 0.5 to 1.6 %.
+false-positive rate of 0.00916: of the 10,000 scores in the world *out*, about 92 are above the
+threshold of this rate. The oracle may choose this threshold, while `method="simultaneous"` tries
+only the scores of rank 1, 3, 9, ..., 81, 243, ..., 2,187, counted from the largest and from the
+smallest score, and divides the nominal error among them by fixed weights. Of 16 other choices of
+the ranks and weights, none raised this mean bound by more than 0.3 %, and those that raised it by
+0.2 % or more lowered the mean bound for the Gaussian mechanism by 0.5 to 1.6 %.
 """
 
 _TIES = """
