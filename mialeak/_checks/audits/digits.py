@@ -22,10 +22,10 @@ def cautions_of_digits(inside: FloatArray, outside: FloatArray) -> list[str]:
     They then have fewer places behind the point, and fewer digits too: of numbers with the same
     digits the smaller ones have more places.  Or they have single precision, and the others more.
     """
-    worlds = {"members": _fractions(inside), "others": _fractions(outside)}
-    if any(len(scores) < _FEWEST for scores in worlds.values()):
+    members, others = ("members", _fractions(inside)), ("others", _fractions(outside))
+    if min(len(members[1]), len(others[1])) < _FEWEST:
         return []
-    for (world, scores), (other, beside) in (pairs := [*worlds.items()], pairs[::-1]):
+    for (world, scores), (other, beside) in ((members, others), (others, members)):
         if len(np.unique(scores)) < _VALUES:
             continue
         (places, digits), (others_places, others_digits) = _written(scores), _written(beside)
@@ -46,9 +46,9 @@ def cautions_of_digits(inside: FloatArray, outside: FloatArray) -> list[str]:
 
 def _fractions(scores: FloatArray) -> FloatArray:
     """Some of the sorted scores that are no whole numbers."""
-    some = scores[:: max(1, len(scores) // _SAMPLE)]
-    some = some[np.isfinite(some)]
-    return some[some != np.rint(some)]
+    sample = scores[:: max(1, len(scores) // _SAMPLE)]
+    sample = sample[np.isfinite(sample)]
+    return sample[sample != np.rint(sample)]
 
 
 def _written(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
