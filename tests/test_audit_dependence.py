@@ -211,6 +211,37 @@ def test_signals_of_the_same_canaries_have_a_caution(capsys, tmp_path, name, kin
     assert (code, "share a coin" in text) == (0, False)
 
 
+@pytest.mark.parametrize("name", ["person", "patient_id", "canary"])
+def test_canaries_among_members_and_others_have_a_caution(name, tmp_path, capsys):
+    rng = np.random.default_rng(8)
+    frame = pd.DataFrame({name: [f"p{k}" for k in rng.permutation(200)]})
+    frame["member"] = rng.permutation(np.repeat([0, 1], 100))
+    frame["score"] = rng.normal(2.0 * frame["member"])
+    both = frame.iloc[:3].assign(member=1 - frame["member"][:3], score=rng.normal(size=3))
+    words = f"3 values of {name!r} in .* have two rows, one of a member and one of another"
+
+    def cautions(rows):
+        scores = rows.set_index(name)["score"]
+        of_series = one_run_audit(scores, rows["member"].to_numpy()).document().cautions
+        rows.to_csv(tmp_path / "scores.csv", index=False)
+        main(["audit", str(tmp_path / "scores.csv"), "--one-run", "--member", "member", "--score",
+              "score"])  # fmt: skip
+        shown = capsys.readouterr()
+        text = " ".join((shown.out + shown.err).split())
+        return [
+            any(re.search(words, each) for each in of_series),
+            re.search(words, text) is not None,
+        ]
+
+    assert cautions(pd.concat([frame, both]).sample(frac=1.0, random_state=2)) == [True, True]
+    # Two canaries of a person have a coin each; of three pairs one has equal flags here.
+    own = both.assign(member=[*both["member"][:2], frame["member"][2]])
+    for rows in (frame, pd.concat([frame, own]), pd.concat([frame, both[:2]])):
+        assert cautions(rows.sample(frac=1.0, random_state=2)) == [False, False]
+    pairs = pd.concat([frame, frame.assign(member=rng.permutation(frame["member"]))])
+    assert cautions(pairs.sample(frac=1.0, random_state=2)) == [False, False]
+
+
 @pytest.mark.parametrize("letter", ["m", "é"])
 @pytest.mark.parametrize(
     "form", ["c{0:03d}_aug{1}.png", "{2}_{0}v{1}", "run-{0}", "averylongword{0}_anotherone{1}"]

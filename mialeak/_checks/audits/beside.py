@@ -29,7 +29,7 @@ from mialeak._checks.audits.scores import (
     names_models,
     names_signals,
 )
-from mialeak._checks.names import is_copies_name
+from mialeak._checks.names import is_copies_name, is_person_name
 
 if TYPE_CHECKING:
     from mialeak._arrays import FloatArray
@@ -58,6 +58,8 @@ _WORDS_OF_FLAGS = 10
 _ROWS_OF_SETTING = 10
 #: Numbers that differ by less are those of one setting, of data sets with a row more or less.
 _SAME = 0.01
+#: So few values that each have both flags do so by chance with probability 1/8.
+_FEW_SHARED = 3
 #: What an index without a name is called.
 _ROW_NAMES = "labels"
 #: Settings that are named.
@@ -164,6 +166,7 @@ def refuse_rows(path: str, columns: Sequence[Beside], flags: Any) -> list[str]:
         cautions += (
             _of_signals(path, each, coins)
             + _of_kinds(path, each)
+            + _of_both(path, each, coins)
             + (_of_parts(path, each) if follows else [])
         )
     return cautions
@@ -199,6 +202,24 @@ def _of_kinds(path: str, each: Beside) -> list[str]:
         f"{each.name!r} has {each.kinds} values in {path} {each.shown()}. If these are of several "
         "trainings, the bound is on the one that leaks most, and the rows of the others hide a "
         "leak: keep the rows of one."
+    ]
+
+
+def _of_both(path: str, each: Beside, coins: npt.NDArray[np.intp]) -> list[str]:
+    """A caution where all that a column names twice, few beside the others, have both flags.
+
+    Of coins of their own half of them have equal flags.
+    """
+    rows, members = np.bincount(each.codes), np.bincount(each.codes, coins)
+    shared = int(np.count_nonzero(rows > 1))
+    if not (names_canaries(each.name) or is_person_name(each.name)) or shared < _FEW_SHARED:
+        return []
+    if 2 * shared > each.kinds or (rows > 2).any() or (members[rows > 1] != 1.0).any():
+        return []
+    return [
+        f"{shared} values of {each.name!r} in {path} have two rows, one of a member and one of "
+        "another. If such a value names a canary, it cannot have been both in and out, as where "
+        "lists of members and others overlap: leave out all its rows."
     ]
 
 
