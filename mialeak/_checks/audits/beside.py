@@ -59,7 +59,7 @@ _ROWS_OF_SETTING = 10
 #: Numbers that differ by less are those of one setting, of data sets with a row more or less.
 _SAME = 0.01
 #: So few values that each have both flags do so by chance with probability 1/8.
-_FEW_SHARED = 3
+_LEAST_SHARED = 3
 #: What an index without a name is called.
 _ROW_NAMES = "labels"
 #: Settings that are named.
@@ -212,7 +212,7 @@ def _of_both(path: str, each: Beside, coins: npt.NDArray[np.intp]) -> list[str]:
     """
     rows, members = np.bincount(each.codes), np.bincount(each.codes, coins)
     shared = int(np.count_nonzero(rows > 1))
-    if not (names_canaries(each.name) or is_person_name(each.name)) or shared < _FEW_SHARED:
+    if not (names_canaries(each.name) or is_person_name(each.name)) or shared < _LEAST_SHARED:
         return []
     if 2 * shared > each.kinds or (rows > 2).any() or (members[rows > 1] != 1.0).any():
         return []
@@ -272,6 +272,8 @@ def refuse_runs(
         if (second := by_name[1].get(name)) is not None and is_hyperparameter(name):
             _refuse_other_setting(paths, first, second)
     for argument, columns, values in zip(arguments, worlds, scores, strict=True):
+        if not columns:
+            continue
         ranked = Ranked.of(values)
         for each in columns:
             refuse_several_rows(each.name, argument, each.codes, ranked)

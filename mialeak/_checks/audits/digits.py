@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import numpy.typing as npt
 
 from mialeak._arrays import FloatArray
 
@@ -48,7 +49,7 @@ def _fractions(scores: FloatArray) -> FloatArray:
     """Some of the sorted scores that are no whole numbers."""
     sample = scores[:: max(1, len(scores) // _SAMPLE)]
     sample = sample[np.isfinite(sample)]
-    return sample[sample != np.rint(sample)]
+    return np.asarray(sample[sample != np.rint(sample)])
 
 
 def _written(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -59,6 +60,6 @@ def _written(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
     return places, places + np.floor(np.log10(np.abs(scores))) + 1.0
 
 
-def _is_single(scores: FloatArray) -> FloatArray:
+def _is_single(scores: FloatArray) -> npt.NDArray[np.bool_]:
     with np.errstate(over="ignore"):
-        return scores.astype(np.float32) == scores
+        return np.equal(scores.astype(np.float32), scores)

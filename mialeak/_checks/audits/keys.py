@@ -122,7 +122,8 @@ def _spans(
         starts, stops = (np.flatnonzero(changes & (each > 0)) + 1 for each in (kind[1:], kind[:-1]))
         times = np.bincount(starts // width, minlength=words.size)
         if times[0] >= fewest and (times == times[0]).all():
-            return letters.ravel(), *(each.reshape(words.size, -1).T for each in (starts, stops))
+            shape = words.size, -1
+            return letters.ravel(), starts.reshape(shape).T, stops.reshape(shape).T
     size = np.strings.str_len(words)
     is_between = kinds.reshape(-1, width)[: words.size] == 0
     first = is_between[:, 1:].argmax(axis=1) + 1
