@@ -86,7 +86,7 @@ def test_the_example_answers_in_one_sentence(capsys):
     assert " ".join(lines[:3]).startswith(
         "Publishing the means of these 127 columns over 2,504 rows leaks 0.091 on average and "
         "0.133 about the riskiest row: an attacker who knows the population and sees the means "
-        "can tell with 56.6% accuracy whether that row is among them (guessing: 50%)."
+        "can tell with 56.6% accuracy whether that row is among the rows (guessing: 50%)."
     )
     assert max(map(len, lines)) <= 100
     assert all(line == line.rstrip() for line in lines)

@@ -106,7 +106,7 @@ def _answer(report: MeanReport) -> str:
         f"Publishing {means} over {rows}{noise} leaks {number(report.average)} on average and "
         f"{number(report.highest)} about the riskiest row: an attacker who knows {known} "
         f"and sees the means can tell with {percent((1 + report.highest) / 2)} accuracy whether "
-        "that row is among them (guessing: 50%)."
+        "that row is among the rows (guessing: 50%)."
     )
     return " ".join([answer, *report.warnings])
 
