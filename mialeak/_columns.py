@@ -44,6 +44,8 @@ IntArray = npt.NDArray[np.integer[Any]]
 #: ``value - min`` as its code; sorting it would cost more than the empty codes do.
 _SPAN_PER_ROW = 2
 _SPAN_FLOOR = 2**16
+#: Types of values that are shown as they are.
+_PLAIN = {bool, int, float, str}
 #: Rows turned into Python objects at a time, and levels of a column of Arrow that all are.
 _BLOCK, _PLAIN_LEVELS = 2**16, 2**12
 #: Classes whose objects mark a missing value, by name: pandas need not be imported to know them.
@@ -85,6 +87,18 @@ class Factor:
             return np.bincount(codes, minlength=size)
         except ValueError:  # a code is -1, which bincount looks for in any case
             return np.bincount(codes[codes >= 0], minlength=size)
+
+    @cached_property
+    def values(self) -> Sequence[Any]:
+        """The value of each code as a plain Python object: read once, for all that look at many."""
+        levels: Any = self.levels
+        if isinstance(levels, np.ndarray):
+            levels = levels.tolist()
+        elif hasattr(levels, "to_pylist"):
+            levels = levels.to_pylist()
+        if isinstance(levels, range) or set(map(type, levels)) <= _PLAIN:
+            return levels  # type: ignore[no-any-return]
+        return [self.value(code) for code in range(len(self.levels))]
 
     def value(self, code: int) -> Any:
         """The value of `code` as a plain Python object; None for -1."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import sys
 import warnings
 
 import numpy as np
@@ -271,3 +272,45 @@ def test_mean_influence_has_the_cautions_of_the_report_on_means(kind):
         mean_influence(SUSPECT[kind])
     assert not mean_leakage(B).cautions
     mean_influence(B)
+
+
+def _calls(function):
+    """How many functions of Python and of C a call calls."""
+    count = 0
+
+    def add(frame, event, argument):
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    before = sys.getprofile()
+    sys.setprofile(add)
+    try:
+        function()
+    finally:
+        sys.setprofile(before)
+    return count
+
+
+def test_checks_of_measurements_take_no_step_of_python_for_each_row():
+    numbers = np.random.default_rng(7).normal(size=(8_000, 5))
+    mean_influence(numbers)  # imports
+    few, many = (
+        _calls(lambda rows=rows: mean_influence(numbers[:rows])) for rows in (1_000, 8_000)
+    )
+    assert few < 2_000
+    assert many < few + 100
+
+
+def test_checks_of_names_take_few_steps_for_each_name():
+    names = [f"Ann{k} Lee{(7919 * k) % 1000}" for k in range(2_000)]
+    frames = [pd.DataFrame({"name": names[:n], "v": np.arange(n) % 97 + 0.5}) for n in (1000, 2000)]
+    mean_leakage(frames[0])
+    few, many = (_calls(lambda frame=frame: mean_leakage(frame)) for frame in frames)
+    assert many - few < 30 * 1_000
+
+
+def test_bytes_that_mark_missing_genotypes_of_a_regressor_have_a_warning():
+    doses = RNG.integers(0, 3, N)
+    doses[:4] = 255
+    with pytest.warns(UserWarning, match=r"255.0 is counted as a value .* in 4 rows of column 0"):
+        least_squares_influence(doses[:, None].astype(float), RNG.normal(size=N))

@@ -139,7 +139,8 @@ def cautions_of_names(factors: Mapping[Any, Factor]) -> list[str]:
             return []
         if isinstance(factor.levels, np.ndarray) and factor.levels.dtype.kind in "iufbmM":
             return []
-        codes = (code for code in range(len(factor.levels)) if factor.value(code) == str(name))
+        word = str(name)
+        codes = (code for code, value in enumerate(factor.values) if value == word)
         held = factor.codes == next(codes, len(factor.levels))
         if not held.any() or (rows is not None and (held != rows).any()):
             return []

@@ -108,6 +108,8 @@ def marker_cautions(
 def may_hold_markers(column: npt.NDArray[Any]) -> bool:
     """Whether a look at all values of finite numbers is worth while, by the ends of these."""
     low, high = float(column.min()), float(column.max())
+    if low in ENDS_OF_BYTES or high in ENDS_OF_BYTES:
+        return True
     return low in _CODES or low == 0.0 or high in _REPEATED or max(high, -low) >= _NINES[0]
 
 
@@ -248,7 +250,10 @@ def _candidates(factor: Factor, shown: IntArray) -> list[int]:
 @np.errstate(over="ignore", invalid="ignore")
 def _far_off(values: npt.NDArray[np.float64], shown: IntArray) -> list[int]:
     """The codes of the numbers that stand far from all others; NaN is no number."""
-    numbers = np.unique(values[np.isfinite(values)])
+    finite = values[np.isfinite(values)]
+    if finite.size < 3 or not may_hold_markers(finite):
+        return []
+    numbers = np.unique(finite)
     if numbers.size < 3:
         return []
     of_programs = np.zeros(numbers.size, np.bool_)

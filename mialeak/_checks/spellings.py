@@ -22,6 +22,8 @@ _THOUSANDS, _FEWEST_POINTS, _DIGITS = re.compile(r"[1-9]\d{0,2}\.\d{3}"), 20, 3
 _WHOLE = re.compile(r"0*(\d+)(\.0*)?")
 #: Values of a column up to which their spelling is compared.
 _MOST_VALUES = 10_000
+#: Words of letters and digits, with a space between two, which have one spelling but for capitals.
+_OF_WORDS = re.compile(r"[A-Za-z][A-Za-z\d]*(?:[,.]? [A-Za-z][A-Za-z\d]*)*", re.ASCII)
 #: What may be written as a space between letters.
 _SEPARATOR = re.compile(r"(?<=[^\W\d])[-_](?=[^\W\d])")
 #: Dashes and apostrophes for which a plain one stands, and a dash between numbers in other forms.
@@ -85,7 +87,7 @@ def _with_thousands(factor: Factor) -> str:
     levels = factor.levels
     if isinstance(levels, range) or (isinstance(levels, np.ndarray) and levels.dtype.kind != "O"):
         return ""
-    words = [factor.value(code) for code in np.flatnonzero(factor.rows_of_level).tolist()]
+    words = [factor.values[code] for code in np.flatnonzero(factor.rows_of_level).tolist()]
     if not all(isinstance(word, str) and (not word or is_number(word)) for word in words):
         return ""
     pointed = [word for word in words if "." in word]
@@ -124,7 +126,7 @@ def _spelt_twice(factor: Factor) -> tuple[int, ...]:
     if len(codes) > _MOST_VALUES:
         return ()
     met: dict[str, int] = {}
-    values = {code: factor.value(code) for code in codes.tolist()}
+    values = {code: factor.values[code] for code in codes.tolist()}
     bare = {value.strip() for value in values.values() if isinstance(value, str)}
     for code, value in values.items():
         if not isinstance(value, str):
@@ -133,23 +135,29 @@ def _spelt_twice(factor: Factor) -> tuple[int, ...]:
             value = _decoded_again(value)
             value = "".join(each for each in value if unicodedata.category(each) != "Cf")
             value = value.translate(_ALIKE).translate(_SIGNS)
-        note = _FOOTNOTE.fullmatch(value.strip())
-        value = note[1] if note and note[1] in bare else value
-        word = _SEPARATOR.sub(" ", unicodedata.normalize("NFKC", value)).casefold()
-        word = word.translate(_UMLAUTS)
-        word = _RANGE.sub("-", " ".join(word.split())).replace(" & ", " and ")
-        if dotted := _DOTTED.fullmatch(word):
-            word = dotted[1] + dotted[2]
-        elif opened := _OPEN.fullmatch(word):
-            word = f"{opened[1] or opened[2]}+"
-        elif (day := _DAY.fullmatch(word)) and (day[1] is None) != (day[3] is None):
-            word = f"{1 + _MONTHS.index(day[2])}-{day[1] or day[3]}"
-        word = word.removesuffix(".") if any(map(str.isalpha, word)) else word
-        number = _WHOLE.fullmatch(word)
-        other = met.setdefault(number[1] if number else word, code)
+        word = value.lower() if _OF_WORDS.fullmatch(value) else _spelling_of(value, bare)
+        other = met.setdefault(word, code)
         if other != code:
             return _first_rows(factor, other, code)
     return _first_rows(factor, *_abbreviated(values))
+
+
+def _spelling_of(value: str, bare: set[str]) -> str:
+    """What all spellings of a value have in common; `bare` are the values without spaces around."""
+    note = _FOOTNOTE.fullmatch(value.strip())
+    value = note[1] if note and note[1] in bare else value
+    word = _SEPARATOR.sub(" ", unicodedata.normalize("NFKC", value)).casefold()
+    word = word.translate(_UMLAUTS)
+    word = _RANGE.sub("-", " ".join(word.split())).replace(" & ", " and ")
+    if dotted := _DOTTED.fullmatch(word):
+        word = dotted[1] + dotted[2]
+    elif opened := _OPEN.fullmatch(word):
+        word = f"{opened[1] or opened[2]}+"
+    elif (day := _DAY.fullmatch(word)) and (day[1] is None) != (day[3] is None):
+        word = f"{1 + _MONTHS.index(day[2])}-{day[1] or day[3]}"
+    word = word.removesuffix(".") if any(map(str.isalpha, word)) else word
+    number = _WHOLE.fullmatch(word)
+    return number[1] if number else word
 
 
 def _decoded_again(value: str) -> str:
@@ -213,7 +221,8 @@ def _rounded_apart(factor: Factor) -> tuple[float, float] | None:
     """Two numbers that are one in single precision, which one of them is, or has few digits."""
     numbers = numeric_levels(factor)
     if numbers is None:
-        words = [str(factor.value(code)) for code in np.flatnonzero(factor.rows_of_level).tolist()]
+        shown = np.flatnonzero(factor.rows_of_level).tolist()
+        words = [str(factor.values[code]) for code in shown]
         if not any(len(word) > _LONG for word in words) or not all(map(is_number, words)):
             return None
         numbers = np.array(words, np.float64)
@@ -238,10 +247,12 @@ def _is_written_twice(factor: Factor) -> bool:
     codes = np.flatnonzero(factor.rows_of_level)
     if not 2 * _FEWEST <= codes.size <= _MOST:
         return False
-    values = {factor.value(code) for code in codes.tolist()}
+    values = [factor.values[code] for code in codes.tolist()]
     words = {value.strip() for value in values if isinstance(value, str)}
+    every = len(words)
+    words = {word for word in words if word[:1].isdecimal()}  # as the others are neither
     dates = [sum(map(bool, map(way.fullmatch, words))) for way in (_YEAR_FIRST, _YEAR_LAST)]
-    if min(dates) >= _FEWEST and sum(dates) == len(words):
+    if min(dates) >= _FEWEST and sum(dates) == every:
         return True
     alike: defaultdict[str, int] = defaultdict(int)
     for part in filter(None, map(_WITH_WORD.fullmatch, words)):
@@ -266,9 +277,11 @@ def _turned_genotype(factor: Factor) -> tuple[str, str] | None:
     codes = np.flatnonzero(factor.rows_of_level)
     if not 3 <= codes.size <= _MOST:
         return None
-    values = [factor.value(code) for code in codes.tolist()]
+    values = [factor.values[code] for code in codes.tolist()]
     words = [value.strip() for value in values if isinstance(value, str)]
     genotypes = [word for word in words if word and word.lower() not in _NO_GENOTYPE]
+    if any("/" not in word for word in genotypes):
+        return None
     parts = [part for part in map(_GENOTYPE.fullmatch, genotypes) if part]
     if len(parts) < max(len(genotypes), 3) or all(part[1] != part[2] for part in parts):
         return None

@@ -19,7 +19,7 @@ from mialeak._checks.markers import (
 )
 from mialeak._checks.names import VARIANT, columns_that
 from mialeak._columns import Factor
-from mialeak._fields import MARKERS, is_number
+from mialeak._fields import is_number
 
 __all__ = [
     "allele_cautions",
@@ -98,14 +98,15 @@ _POPULATIONS = re.compile(
 def allele_number_cautions(held: Mapping[Any, tuple[FloatArray, IntArray]]) -> list[str]:
     """Cautions for 11, 12 and 22, which name alleles, and 0 for a missing one of 1, 2 and 3."""
     known = [name for name, (values, _) in held.items() if values.size > 1]
-    paired = [k for k in known if np.isin(held[k][0], [0.0, *_TWO_ALLELES]).all()]
+    few = [name for name in known if held[name][0].size <= len(_TWO_ALLELES) + 1]
+    paired = [k for k in few if np.isin(held[k][0], [0.0, *_TWO_ALLELES]).all()]
     paired = [name for name in paired if (held[name][0] > 0.0).sum() > 1]
     if len(paired) >= _SITES:
         return [
             f"Numbers such as {held[paired[0]][0].max():g} in column {listed(paired)} name two "
             "alleles, and their mean is taken here. Write the count of one allele, 0, 1 or 2."
         ]
-    coded = [k for k in known if np.isin(held[k][0], range(4)).all() and held[k][0].max() == 3.0]
+    coded = [k for k in few if held[k][0].max() == 3.0 and np.isin(held[k][0], range(4)).all()]
     missed = total = 0
     for name in coded:
         values, rows = held[name]
@@ -145,8 +146,8 @@ def cautions_of_loci(values: Mapping[Any, Any]) -> list[str]:
 
 def _are_hla(values: Any) -> bool:
     """Whether values are names of alleles of an HLA gene, one or two in a field."""
-    words = [word for word in values if isinstance(word, str) and word.lower() not in MARKERS]
-    return len(words) > 1 and len(words) == len(values) and all(map(_HLA.fullmatch, words))
+    is_text = not isinstance(values, np.ndarray)
+    return is_text and len(values) > 1 and all(map(_HLA.fullmatch, values))
 
 
 def code_cautions(
@@ -223,6 +224,8 @@ def allele_cautions(factors: Mapping[Any, Factor], values: Mapping[Any, Any]) ->
     shares: dict[Any, tuple[tuple[Any, ...], float]] = {}
     two: list[Any] = []
     for name, each in values.items():
+        if len(each) > 2 + len(_NO_ALLELE):
+            continue
         kept = set(each) - _NO_ALLELE
         if len(kept) in (1, 2) and len(two) < _MOST_COLUMNS:
             two.append(name)

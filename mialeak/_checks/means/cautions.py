@@ -194,7 +194,7 @@ def cautions_of(
         for name, (values, _) in held.items()
         if values.size > 1 and _IMPUTATIONS.fullmatch(str(name).lower())
     ]
-    cautions += _of_group_means(factors, numbers)
+    cautions += _of_group_means(factors, numbers, texts)
     cautions += _of_persons(factors, numbers, {*known, *counts})
     unique = all(len(words) >= len(factors[name].codes) for name, words in texts.items())
     return cautions + _of_frequencies({name: values for name, (values, _) in held.items()}, unique)
@@ -318,7 +318,8 @@ def _of_company(sites: list[Any], names: list[Any]) -> list[str]:
 
 def _of_haplotypes(texts: Mapping[Any, list[str]], columns: list[FloatArray]) -> list[str]:
     """A caution for two rows of bits a person, by names that differ in their last part."""
-    if sum(bool(np.isin(values, (0.0, 1.0)).all()) for values in columns) < _SITES:
+    bits = [bool(np.isin(values, (0.0, 1.0)).all()) for values in columns if values.size <= 2]
+    if sum(bits) < _SITES:
         return []
     cautions = []
     for name, words in texts.items():
@@ -380,7 +381,9 @@ def _of_groups(held: Mapping[Any, tuple[FloatArray, IntArray]]) -> list[str]:
     ]
 
 
-def _of_group_means(factors: Mapping[Any, Factor], numbers: Mapping[Any, Numbers]) -> list[str]:
+def _of_group_means(
+    factors: Mapping[Any, Factor], numbers: Mapping[Any, Numbers], texts: Mapping[Any, list[str]]
+) -> list[str]:
     """A caution for means of groups, each of which has a name of its own in a row of its own."""
     means = [
         name
@@ -389,10 +392,8 @@ def _of_group_means(factors: Mapping[Any, Factor], numbers: Mapping[Any, Numbers
     ]
     groups = [
         name
-        for name, levels in numbers.items()
-        if levels is None
-        and len(_texts(factors[name])) == len(factors[name].codes) > 1
-        and not names_persons(name)
+        for name, words in texts.items()
+        if len(words) == len(factors[name].codes) > 1 and not names_persons(name)
     ]
     if not means or not groups:
         return []
@@ -426,7 +427,7 @@ def _of_persons(
 
 def _texts(factor: Factor) -> list[str]:
     """The levels that are text."""
-    return [each for each in map(factor.value, range(len(factor.levels))) if _is_text(each)]
+    return [each for each in factor.values if isinstance(each, str) and each]
 
 
 def _is_text(value: Any) -> bool:

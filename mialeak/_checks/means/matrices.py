@@ -54,8 +54,8 @@ _RISING = 10
 #: So many rows at the end and at the start may sum up the others, rounded to so many decimals; and
 #: the largest probability that a person is so near by chance.
 _TAIL, _HEAD, _DECIMALS, _CHANCE = 6, 3, 8, 1e-4
-#: Relative difference of a sum or a mean that was not rounded.
-_ROUNDED = 1e-6
+#: Relative difference of a sum or a mean that was not rounded, and half of 1, to which others are.
+_ROUNDED, _UNIT = 1e-6, 0.5 * (1.0 + 1e-9)
 #: Equal rows are copies if they are so many, and this share of the rows, and pairs that agree in
 #: all columns but one are fewer by this factor; of so many columns one is left out.
 _COPIES, _COPIED, _NEAR, _OMITTED = 3, 0.01, 2, 32
@@ -141,12 +141,10 @@ def _of_copies(
 ) -> list[str]:
     """A caution where the number of each different row has a common divisor, or rows are copies."""
     rows, columns = matrix.shape
-    weights = _weights(columns)
+    every = _weights(columns + len(categories))
+    weights = every[:columns]
     texts = [
-        _hashed(codes, weight)
-        for codes, weight in zip(
-            categories, _weights(columns + len(categories))[columns:], strict=True
-        )
+        _hashed(codes, weight) for codes, weight in zip(categories, every[columns:], strict=True)
     ]
     keys = sum(texts, start=_keys(matrix, weights))
     _, cells, times = np.unique(keys, return_inverse=True, return_counts=True)
@@ -366,30 +364,31 @@ def _rise(matrix: Numbers) -> bool:
 
 def _summary(row: Numbers, mean: FloatArray, others: Numbers) -> str | None:
     """What a row is of the others: the sum, the mean, or half of it; the sum in some columns."""
+    # With the largest unit: hardly any row of a person is so near in all columns.
+    summaries = np.multiply.outer((float(len(others)), 1.0, 0.5), mean)
+    may_be = np.abs(row - summaries) <= np.maximum(_UNIT, _ROUNDED * np.abs(summaries))
+    if not may_be[0].any() and not may_be.all(axis=1).any():
+        return None
     scaled = np.multiply.outer(10.0 ** np.arange(_DECIMALS), row)
     whole = np.abs(scaled - np.rint(scaled)) <= np.maximum(_ROUNDED, 1e-9 * np.abs(scaled))
     decimals = np.flatnonzero(whole.all(axis=1))
-    unit = 0.5 * 0.1 ** float(decimals[0]) if decimals.size else 0.0
-    for name, factor in (
-        ("the sum", float(len(others))),
-        ("the mean", 1.0),
-        ("half the mean", 0.5),
-    ):
-        summary = factor * mean
-        allowed = np.maximum(unit * (1.0 + 1e-9), _ROUNDED * np.abs(summary))
+    unit = _UNIT * 0.1 ** float(decimals[0]) if decimals.size else 0.0
+    for k, name in enumerate(("the sum", "the mean", "half the mean")):
+        summary = summaries[k]
+        allowed = np.maximum(unit, _ROUNDED * np.abs(summary))
         if not (np.abs(row - summary) <= allowed).all() or not summary.any():
             continue
         outside = (summary > others.max(axis=0)) | (summary < others.min(axis=0))
-        outside &= factor > 1.0
+        outside &= k == 0
         near = np.abs(others - summary) <= allowed
-        if not outside.any() and (unit == 0.5 or near.all(axis=1).any()):
+        if not outside.any() and (unit == _UNIT or near.all(axis=1).any()):
             continue  # a row of whole numbers, or one like those of other persons
         std = np.maximum(others.std(axis=0), 1e-300)
         by_chance = np.minimum(np.maximum(near.mean(axis=0), 0.8 * allowed / std), 1.0)
         if np.where(outside, 0.0, by_chance).prod() < _CHANCE:
             return name
-    summary = len(others) * mean
-    allowed = np.maximum(unit * (1.0 + 1e-9), 1e-12 * np.abs(summary))
+    summary = summaries[0]
+    allowed = np.maximum(unit, 1e-12 * np.abs(summary))
     summed = (np.abs(row - summary) <= allowed) & (summary > others.max(axis=0))
     summed &= others.min(axis=0) >= 0.0
     by_chance = np.where(summed, 2.0 * len(row) * allowed / np.maximum(summary, 1e-300), 1.0)

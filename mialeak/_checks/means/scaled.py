@@ -44,8 +44,9 @@ def cautions_of_scaled(matrix: npt.NDArray[np.generic]) -> list[str]:
     mean, std = np.concatenate(moments, axis=1)
     scaled = np.zeros(mean.size, np.bool_)
     likely = np.flatnonzero(_are_scaled(mean, std, matrix.shape[0], steps=np.zeros(mean.size)))
-    steps = np.array([_step_of(matrix[:, j]) for j in likely])
-    scaled[likely] = _are_scaled(mean[likely], std[likely], matrix.shape[0], steps=steps)
+    if likely.size:
+        steps = np.array([_step_of(matrix[:, j]) for j in likely])
+        scaled[likely] = _are_scaled(mean[likely], std[likely], matrix.shape[0], steps=steps)
     count = len(ranks) + int(np.count_nonzero(scaled))
     if not count:
         return []
@@ -67,16 +68,15 @@ def _are_scaled(
     Over rows of a population that was scaled the mean has a standard error, and the deviation too.
     Where values are in steps both have steps as well, and chance meets those of a scale exactly.
     """
-    met = np.zeros(mean.size, np.bool_)
     error, spread = std / np.sqrt(rows), std / np.sqrt(2.0 * rows)
+    centre, width = np.array(_SCALES).T[:, :, None]
     with np.errstate(divide="ignore", invalid="ignore"):
-        for centre, width in _SCALES:
-            away = np.maximum(np.abs(mean - centre), _LEAST * error) + 0.5 * steps / rows
-            near = np.minimum(0.8 * away / error, 1.0)
-            sample = np.abs(std * np.sqrt(rows / (rows - 1.0)) - width)
-            off = np.minimum(np.abs(std - width), sample) + 0.5 * steps**2 / (rows * std)
-            met |= near * np.minimum(1.6 * off / spread, 1.0) * len(_SCALES) < _CHANCE
-    return met & (std > 0.0)
+        away = np.maximum(np.abs(mean - centre), _LEAST * error) + 0.5 * steps / rows
+        near = np.minimum(0.8 * away / error, 1.0)
+        sample = np.abs(std * np.sqrt(rows / (rows - 1.0)) - width)
+        off = np.minimum(np.abs(std - width), sample) + 0.5 * steps**2 / (rows * std)
+        met = near * np.minimum(1.6 * off / spread, 1.0) * len(_SCALES) < _CHANCE
+    return met.any(axis=0) & (std > 0.0)
 
 
 def _are_ranks(column: npt.NDArray[np.generic]) -> bool:
