@@ -78,3 +78,24 @@ def test_weights_that_are_too_large_for_bodies_are_survey_weights(name):
             assert "has the name of a survey weight" in said[0]
     (caution, *_) = table_leakage(people.assign(**{name: rng.integers(1, 9, 400)})).cautions
     assert f"{name!r} has the name of a survey weight and is counted as a category" in caution
+
+
+@pytest.mark.parametrize("name", ["weight", "wt", "poids"])
+def test_weights_of_goods_in_grams_are_survey_weights_only_if_they_are_meant_so(name):
+    """They differ as much as survey weights, which are sure where they go by another column."""
+    rng = np.random.default_rng(11)
+    sold = pd.DataFrame(rng.choice(list("abc"), (400, 2)), columns=["kind", "status"])
+    grams = rng.lognormal(6.5, 0.9, 400).round()
+    drawn = sold["kind"].map({"a": 900.0, "b": 2300.0, "c": 4100.0})
+    for column, is_sure in ((grams, False), (drawn, True)):
+        said = " ".join(table_leakage(sold.assign(**{name: column}), ["kind", "status"]).cautions)
+        assert f"Column {name!r} has the name of a survey weight, from " in said
+        assert ("if it is one, and no measurement" in said) != is_sure
+
+
+def test_classes_of_the_weight_of_a_body_are_no_survey_weights():
+    rng = np.random.default_rng(12)
+    table = pd.DataFrame({"weight": rng.choice(["under", "normal", "over"], 400)})
+    assert not table_leakage(table).cautions
+    numbers = {"weight": rng.integers(1, 4, 400)}
+    assert "survey weight" in " ".join(table_leakage(numbers).cautions)

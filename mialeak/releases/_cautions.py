@@ -22,7 +22,6 @@ from mialeak._checks.names import (
     is_count_name,
     is_period_name,
     is_person_name,
-    is_weight,
 )
 from mialeak._checks.samples import (
     LEVEL,
@@ -37,7 +36,7 @@ from mialeak._checks.spellings import cautions_of_spellings, cautions_of_thousan
 from mialeak._checks.tables.copies import cautions_of_small_cells
 from mialeak._checks.tables.registers import cautions_of_agreement, pairs_of_columns
 from mialeak._checks.tables.rows import cautions_of_rows, columns_of_counts
-from mialeak._checks.tables.weights import UNEQUAL, cautions_of_weights
+from mialeak._checks.tables.weights import UNEQUAL, cautions_of_weights, may_be_weight
 from mialeak._columns import Factor, each_factor
 from mialeak.releases._outputs import Output
 from mialeak.releases._people import People, between
@@ -74,7 +73,7 @@ def cautions_of_release(
     cautions += cautions_of_limit(people.rows)
     cautions += cautions_of_lines(factors) if factors else []
     for name in counted:
-        if is_weight(name):
+        if may_be_weight(name, factors[name]):
             cautions.append(
                 f"Column {name!r} has the name of a survey weight and is counted as a category."
             )

@@ -21,7 +21,6 @@ from mialeak._checks.names import (
     is_household_name,
     is_period_name,
     is_person_name,
-    is_weight,
     word_of,
     words_of,
 )
@@ -32,7 +31,8 @@ from mialeak._checks.samples import (
     numbers_within,
 )
 from mialeak._checks.spellings import cautions_of_spellings
-from mialeak._checks.tables.rows import counts_of_cells
+from mialeak._checks.tables.rows import are_sets, counts_of_cells
+from mialeak._checks.tables.weights import may_be_weight
 from mialeak._columns import Factor, each_factor, numeric_levels
 from mialeak._fields import is_number
 from mialeak._labels import names_of
@@ -173,10 +173,15 @@ def _of_names(factors: dict[Any, Factor]) -> list[str]:
                 f"person of each row, pass person={name!r}, and if it is no category, "
                 f"exclude=[{name!r}]."
             )
-        if is_weight(name):
+        elif not named and are_sets(name, factor):
+            cautions.append(
+                f"Column {name!r} seems to number families, pairs or matched sets of rows, and is "
+                f"counted as a category. If it is none, pass exclude=[{name!r}]."
+            )
+        if may_be_weight(name, factor):
             cautions.append(
                 f"Column {name!r} has the name of a survey weight and is counted as a category. If "
-                f"it is a weight, pass exclude=[{name!r}]."
+                f"it is one, or a measurement, pass exclude=[{name!r}]."
             )
     return cautions
 
@@ -254,7 +259,8 @@ def cautions_of_uncounted_persons(
                 f"several, pass person={name!r}."
             ]
     name, others = groups_of_rows(every)
-    if name is None or (name in chosen and (is_person_name(name) or is_household_name(name))):
+    is_named = is_person_name(name) or is_household_name(name)
+    if name is None or (name in chosen and (is_named or are_sets(name, every[name]))):
         return []  # named already
     if name in numbers_within(every).values():  # a household, of which each row is a person
         return []

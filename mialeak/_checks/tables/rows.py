@@ -11,7 +11,13 @@ import numpy.typing as npt
 
 from mialeak._arrays import listed
 from mialeak._cells import Cells, codes_of, count_cells, joint_sums
-from mialeak._checks.names import is_count_name, is_person_name
+from mialeak._checks.names import (
+    is_count_name,
+    is_household_name,
+    is_name_of_relatives,
+    is_person_name,
+    word_of,
+)
 from mialeak._checks.samples import LEVEL, long_table, numbers_within, repeated_piece
 from mialeak._checks.tables.counts import (
     are_counts,
@@ -25,6 +31,7 @@ from mialeak._checks.tables.structure import FEWEST_PAIRS, MOST_COLUMNS, agreein
 from mialeak._columns import Factor
 
 __all__ = [
+    "are_sets",
     "cautions_of_omitted_counts",
     "cautions_of_rows",
     "columns_of_counts",
@@ -44,6 +51,12 @@ _FEWEST_EQUAL = 20.0
 _DENSE = 20
 #: Fewest rows that list each combination of values once as no persons do.
 _FEWEST_CELLS = 4
+
+#: Fewest pairs or matched sets, and rows of each at most; and other names of these.
+_FEWEST_SETS, _ROWS_OF_SET = 10, 20
+#: Share of the rows that differ in a table of such sets, at least: two controls may be alike.
+_DISTINCT = 0.75
+_STRATA = frozenset(("stratum", "strata"))
 
 #: The same where the counts have an unknown name, and the least of the largest count.
 _FEWEST_OF_GRID = 6
@@ -73,12 +86,16 @@ def cautions_of_rows(
     the table, also those that are left out, or those of its first rows.
     """
     cell_counts = cells.counts
+    sets = [name for name, each in every.items() if are_sets(name, each)]
     # Rows that agree in all columns agree in some of them.
     alone = cell_counts.max() == 1
     cautions = [_of_cells(*split) for split in _cells_as_rows(factors)] if alone else []
     if not cautions and len(factors) > 2:
-        even = {name: factor.codes for name, factor in factors.items() if _is_even(factor)}
-        cautions = list(filter(None, [long_table(even)]))
+        even = {name: each.codes for name, each in factors.items() if _is_even(each)}
+        cautions = list(filter(None, [long_table({k: even[k] for k in even if k not in sets})]))
+    size = cells.of_row.size
+    if sets and len(count_cells(map(codes_of, every.values()), size).counts) >= _DISTINCT * size:
+        return cautions  # persons of a matched set agree in some columns, and are no copies
     divisor = common_divisor(cell_counts, _FEWEST_DOUBLED)
     # As many rows in every cell, and more than there are cells, are a quota sample.
     is_quota = max(cell_counts.size + 1, _QUOTA) <= divisor == cell_counts.max()
@@ -107,7 +124,7 @@ def columns_of_counts(every: Mapping[Any, Factor]) -> list[Any]:
     """The columns that seem to hold the counts of the rows, which are cells then; none if none."""
     met = counts_of_cells(every)
     for name in filter(is_count_name, () if met else every):
-        sizes = [np.count_nonzero(each.rows_of_level) for k, each in every.items() if k != name]
+        sizes = [_number(each) for key, each in every.items() if key != name]
         if math.prod(sizes) <= _DENSE * len(every[name].codes) and count_column(every) == name:
             return [name]
     return met
@@ -155,6 +172,11 @@ def _of_weights(factors: Mapping[Any, Factor], cells: Cells) -> list[str]:
     ]
 
 
+def _number(factor: Factor) -> int:
+    """How many values of a column occur: an int, of which products are exact."""
+    return int(np.count_nonzero(factor.rows_of_level))
+
+
 def _is_even(factor: Factor) -> bool:
     """Whether all values of a column have as many rows."""
     shown = factor.rows_of_level[factor.rows_of_level > 0]
@@ -187,7 +209,7 @@ def cautions_of_omitted_counts(
             return [_of_cells(keys, counts)]
     for name in filter(is_count_name, every):
         others = {key: factor for key, factor in every.items() if key != name}
-        used = [np.count_nonzero(factor.rows_of_level) for factor in others.values()]
+        used = list(map(_number, others.values()))
         rows, combinations = len(every[name].codes), math.prod(used)
         is_grid = len(used) > 1 < min(used) and rows == combinations >= _FEWEST_CELLS
         if name in named and is_grid and count_column(every) == name:
@@ -296,13 +318,18 @@ def _cells_as_rows(factors: Mapping[Any, Factor]) -> Iterator[tuple[list[Any], l
     names = [name for name in factors if name not in within]
     if rows < 2 or not 2 < len(names) <= MOST_COLUMNS:
         return
+    sets = {name for name in names if _are_few(name, factors[name])}
     pairs = {name: codes_of(factors[name]) for name in names}
     shares = {name: agreeing(*pair) for name, pair in pairs.items()}
     splits = [(names[:k], names[k:]) for k in range(2, len(names) - 1)]
     splits += [([key for key in names if key != name], [name]) for name in names]
     for keys, counts in splits:
+        if not sets.isdisjoint(keys) and not any(map(is_count_name, counts)):
+            continue
+        if all(_are_bits(factors[name]) for name in counts):
+            continue
         expected = rows * (rows - 1) / 2.0 * math.prod(shares[name] for name in keys)
-        used = [np.count_nonzero(factors[name].rows_of_level) for name in keys]
+        used = [_number(factors[name]) for name in keys]
         is_grid = min(used) > 1 and math.prod(used) == rows >= _FEWEST_OF_GRID
         if (
             (expected >= FEWEST_PAIRS or (is_grid and all(_rise(factors[k]) for k in counts)))
@@ -311,6 +338,34 @@ def _cells_as_rows(factors: Mapping[Any, Factor]) -> Iterator[tuple[list[Any], l
         ):
             yield keys, counts
             return
+
+
+def are_sets(name: Any, factor: Factor) -> bool:
+    """Whether a column numbers pairs or matched sets of persons."""
+    is_named = is_name_of_relatives(name) or word_of(name) in _STRATA
+    return is_named and not is_household_name(name) and _has_few(factor)
+
+
+def _are_few(name: Any, factor: Factor) -> bool:
+    """Whether a column numbers groups or persons of a few rows each, by its name."""
+    size = _number(factor), len(factor.codes)
+    is_named = is_household_name(name) or is_person_name(name, *size)
+    return are_sets(name, factor) or (is_named and _has_few(factor))
+
+
+def _has_few(factor: Factor) -> bool:
+    """Whether each of several numbers has a few rows."""
+    shown = np.flatnonzero(factor.rows_of_level)
+    rows = factor.rows_of_level[shown]
+    if rows.size < _FEWEST_SETS or not 2 <= rows.max() <= _ROWS_OF_SET:
+        return False
+    return all(any(map(str.isdigit, str(factor.values[code]))) for code in shown.tolist())
+
+
+def _are_bits(factor: Factor) -> bool:
+    """Whether a column holds 0 and 1 alone: counts of cells are larger somewhere."""
+    numbers = numbers_of(factor)
+    return numbers is not None and bool(numbers[factor.rows_of_level > 0].max(initial=0.0) <= 1.0)
 
 
 def _rise(factor: Factor) -> bool:

@@ -15,7 +15,7 @@ from mialeak._checks.samples import LEVEL
 from mialeak._checks.tables.counts import numbers_of
 from mialeak._columns import Factor
 
-__all__ = ["UNEQUAL", "cautions_of_weights"]
+__all__ = ["UNEQUAL", "cautions_of_weights", "may_be_weight"]
 
 #: Survey weights are unequal if those of most rows differ by this factor; how near their mean is to
 #: 1, or their sum to the number of people; the first columns that they may go by, and the rows of
@@ -32,6 +32,11 @@ UNEQUAL = (
 )
 
 
+def may_be_weight(name: Any, factor: Factor) -> bool:
+    """Whether a column has the name of survey weights; classes of the weight of a body are none."""
+    return is_weight(name) and (not is_body_weight(name) or numbers_of(factor) is not None)
+
+
 def cautions_of_weights(
     names: Iterable[Any],
     column: Callable[[Any], Sequence[Factor]],
@@ -42,9 +47,10 @@ def cautions_of_weights(
     """A caution if unequal survey weights show that some people were more likely drawn.
 
     The weights are one of the columns `names`.  A column with the name of the weight of a body is
-    one of weights if its sum is near the number of `people`, its mean is 1, its numbers are too
-    large or too different for bodies, or go by `others`.  `column` returns a column, or none if it
-    does not hold single values; `meaning` is what unequal weights mean for the answer.
+    one of weights if its sum is near the number of `people`, its mean is 1, or its numbers go by
+    `others`; it may be one if these are too large or too different for bodies.  `column` returns a
+    column, or none if it does not hold single values; `meaning` is what unequal weights mean for
+    the answer.
     """
     for name in filter(is_weight, names):
         for factor in column(name):
@@ -55,14 +61,16 @@ def cautions_of_weights(
             low, high = np.quantile(weights, (0.05, 0.95)).tolist()
             near = 1.0 if people is None else people / weights.size, _NEAR[people is not None]
             is_sure = abs(weights.mean() / near[0] - 1.0) <= near[1]
-            is_sure |= float(np.median(weights)) >= _NO_BODY or high > _BODIES_DIFFER * low
             if not high > _UNEQUAL * low > 0.0:
                 continue
             beside = [other for other in others if other != name][:_MOST_OTHERS]
-            if is_sure or not is_body_weight(name) or _goes_by(map(column, beside), factor):
+            is_sure |= not is_body_weight(name) or _goes_by(map(column, beside), factor)
+            is_no_body = float(np.median(weights)) >= _NO_BODY or high > _BODIES_DIFFER * low
+            if is_sure or is_no_body:
+                unless = "" if is_sure else "if it is one, and no measurement such as of goods, "
                 return [
                     f"Column {name!r} has the name of a survey weight, from {_shown(low)} to "
-                    f"{_shown(high)}: {meaning}"
+                    f"{_shown(high)}: {unless}{meaning}"
                 ]
     return []
 
