@@ -58,7 +58,7 @@ def yulesimon(alpha):
 
 
 def betanbinom(n, a, b):
-    a, b = mp.mpf(a), mp.mpf(b)
+    n, a, b = mp.mpf(n), mp.mpf(a), mp.mpf(b)
     constant = mp.gamma(a + n) * mp.gamma(a + b) / (mp.gamma(n) * mp.gamma(a) * mp.gamma(b))
     return lambda k: gamma_ratio(k + 1, n - 1) / gamma_ratio(k + b, a + n) * constant
 
@@ -261,12 +261,37 @@ def test_beta_negative_binomial_laws_of_tiny_parameters_hold_their_error():
     for _ in range(200):
         a, b = 10.0 ** rng.uniform(-100, 4, 2)
         cases.append((10.0 ** rng.uniform(-1, 3), a, b, float(rng.choice([0, 1, 100]))))
+    # Of a small size the probability of 0 is near 1, a product of ratios near 1: 18 eps for 12.
+    cases += [
+        (1.1232180752665053e-05, 1.6552540360369874, 0.7869863600284025, 0.0),
+        (1.168356983538307e-06, 1.5875422531217436, 0.6364211642673375, 0.0),
+        (0.683789187629324, 1.1369447262181267, 1.093225022555613, 0.0),
+    ]
+    for _ in range(400):
+        a, b = 10.0 ** rng.uniform(-0.3, 0.5, 2)
+        cases.append((10.0 ** rng.uniform(-6, 0), a, b, float(rng.choice([0, 0, 0, 1]))))
     for n, a, b, k in cases:
         p, error = FAMILIES["betanbinom"](n, a, b).pmf(np.array([k]))
         with mp.workdps(250):
             truth = betanbinom(n, a, b)(mp.mpf(k))
             if truth > 1e-290:
                 assert abs(float(p[0]) - truth) <= truth * float(np.ravel(error)[0])
+
+
+def test_yule_simon_laws_hold_their_error_and_logs_of_gamma_ratios_near_0_do():
+    """Their logs were differences of numbers near 8: 15 eps for 8."""
+    rng = np.random.default_rng(8)
+    for _ in range(1500):
+        x, s = 10.0 ** rng.uniform(-0.3, 0.6), 10.0 ** rng.uniform(-1, 0.6)
+        with mp.workdps(40):
+            truth = mp.loggamma(mp.mpf(x) + mp.mpf(s)) - mp.loggamma(mp.mpf(x))
+            error = abs(truth - float(log_gamma_ratio(np.array([x]), s)[0]))
+        assert error <= EPS * (8 + 3 * abs(truth) + 3 * max(-math.log(x), 0.0))
+        k = float(rng.choice([1, 2, 3]))
+        value, claimed = FAMILIES["yulesimon"](s).pmf(np.array([k]))
+        with mp.workdps(40):
+            p = yulesimon(s)(mp.mpf(k))
+        assert abs(float(value[0]) / p - 1) <= float(claimed[0])
 
 
 def test_negative_binomial_laws_of_small_sizes_hold_their_error():

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from scipy import special
@@ -88,7 +89,7 @@ def stirling_remainder(x: FloatArray) -> FloatArray:
     return (1 / 12 - y * (1 / 360 - y * (1 / 1260 - y * (1 / 1680 - y / 1188)))) / x
 
 
-def log_gamma_ratio(x: FloatArray, s: float) -> FloatArray:
+def log_gamma_ratio(x: FloatArray, s: Any) -> FloatArray:
     """Log of Gamma(x + s)/Gamma(x) for x > 0 and x + s > 0, without their cancellation.
 
     For x >= 1 the absolute error is at most 8 eps and 3 eps for each unit of the logarithm; below,
@@ -96,8 +97,15 @@ def log_gamma_ratio(x: FloatArray, s: float) -> FloatArray:
     """
     ratio, power = np.ones_like(x), np.zeros(x.shape, int)  # ratio * 2**power, which may underflow
     x = x.copy()
+    whole = round(s) if s < _STIRLING_FROM else 0
+    if whole > 0 and np.any(small := x < _STIRLING_FROM):
+        # By the recurrence, s loses its whole part: the terms of the series are smaller then.
+        for _ in range(whole):
+            ratio[small] *= x[small]
+            x[small] += 1.0
+        s = np.where(small, s - whole, s)
     while np.any(small := (x < _STIRLING_FROM) | (x + s < _STIRLING_FROM)):
-        (above, up), (below, down) = np.frexp(x[small]), np.frexp(x[small] + s)
+        (above, up), (below, down) = np.frexp(x[small]), np.frexp((x + s)[small])
         ratio[small] *= above / below
         power[small] += up - down
         x[small] += 1
@@ -204,11 +212,18 @@ def _yulesimon(alpha: float) -> Family:
 
 def _betanbinom(n: float, a: float, b: float) -> Family:
     """C(n+k-1, k) B(a+n, b+k)/B(a, b), B the beta function."""
-    constant = log_gamma_ratio(np.array([a]), n) + log_gamma_ratio(np.array([b]), a)
-    lost = max(-math.log(a), 0.0) + 2.0 * max(-math.log(b), 0.0)  # twice at k = 0
-    return Family(
-        lambda k: from_terms(*_choices(k, n), -log_gamma_ratio(k + b, a + n), constant, lost=lost)
-    )
+    first = log_gamma_ratio(np.array([a]), n)
+    constant = first + log_gamma_ratio(np.array([b]), a)
+    # At k = 0 two ratios suffice, which are near 1 for a small n.
+    at_0 = log_gamma_ratio(np.array([a + b]), n)
+    lost = max(-math.log(a), 0.0) + 2.0 * max(-math.log(b), 0.0)
+    lost += 8.0 / _TERM_ROUNDING  # of a second ratio, where the logs of both are near 0
+
+    def pmf(k: FloatArray) -> tuple[FloatArray, FloatArray]:
+        others = np.where(k > 0, log_gamma_ratio(k + b, a + n), at_0)
+        return from_terms(*_choices(k, n), -others, np.where(k > 0, constant, first), lost=lost)
+
+    return Family(pmf)
 
 
 def _dlaplace(a: float) -> Family:
