@@ -331,6 +331,33 @@ def test_rows_of_two_files_are_matched_by_the_column_that_names_them(capsys, tmp
     assert f"Rows of {first} and {second} are matched by 'id'." in words
 
 
+@pytest.mark.parametrize("name", ["{}", "canary_{:03}"])
+def test_canaries_that_count_from_0_in_one_file_and_from_1_in_the_other_are_not_joined(
+    capsys, tmp_path, name
+):
+    """Without the names at the ends each score would have the flag of the next canary."""
+    rng = np.random.default_rng(16)
+    member = rng.permutation(np.arange(60) % 2)
+    scores = rng.normal(5.0 * member)
+    paths = [tmp_path / "s.csv", tmp_path / "m.csv"]
+    for path, head, values, start in zip(
+        paths, ("id,score", "id,member"), (scores, member), (0, 1), strict=True
+    ):
+        lines = [f"{name.format(k)},{value}" for k, value in enumerate(values, start)]
+        path.write_text("\n".join([head, *lines]) + "\n")
+    line = ["audit", *map(str, paths)]
+    for kind in ("--one-run", "--stream"):
+        assert main([*line, kind]) == 1
+        err = " ".join(capsys.readouterr().err.split())
+        assert "One counts from 0 and the other from 1" in err
+        assert "number them in the same way" in err
+        assert "Leave these" not in err
+    lines = paths[1].read_text().splitlines()
+    paths[1].write_text("\n".join([*lines[:40], *lines[41:]]) + "\n")
+    assert main([*line, "--one-run"]) == 1
+    assert "Leave these out" in " ".join(capsys.readouterr().err.split())
+
+
 def test_row_numbers_stand_beside_the_names_of_canaries_in_two_files(capsys, tmp_path):
     """Beside a single column of one file they are refused, and so are those of other rows."""
     rng = np.random.default_rng(17)

@@ -57,6 +57,15 @@ def test_rows_are_matched_by_the_column_that_names_models(capsys, tmp_path, fram
     assert proved(capsys, tmp_path, turned, members, index_label="model") == wanted
 
 
+def test_examples_that_count_from_0_and_from_1_are_not_joined(capsys, tmp_path, frames):
+    paths = [tmp_path / "scores.csv", tmp_path / "members.csv"]
+    for path, frame, start in zip(paths, frames, (0, 1), strict=True):
+        names = [f"img_{k + start}" for k in range(frame.shape[1])]
+        frame.set_axis(names, axis=1).to_csv(path, index=False)
+    assert main(["audit", "--shadow", *map(str, paths)]) == 1
+    assert "One counts from 0 and the other from 1" in " ".join(capsys.readouterr().err.split())
+
+
 def test_the_report_names_examples_as_the_columns_are_named(capsys, tmp_path, frames):
     result = shadow_audit(*frames)
     assert result.names == tuple(frames[0].columns)

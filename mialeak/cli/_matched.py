@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +12,10 @@ from mialeak._checks.audits.beside import texts_of
 from mialeak._columns import Factor
 from mialeak._labels import names_of
 
-__all__ = ["matched", "same_values"]
+__all__ = ["cure_of_others", "matched", "same_values"]
+
+#: A name that ends in a number.
+_NUMBERED = re.compile(r"(.*?)(\d+)")
 
 
 def matched(
@@ -33,7 +37,7 @@ def matched(
             n_other = max(n_other, abs(words[0].size - words[1].size))
             raise ValueError(
                 f"{paths[1]} must have the rows of {paths[0]}; {n_other:,} values of {key!r} are "
-                "in one of the two only. Leave these rows out"
+                f"in one of the two only. {cure_of_others(*words)}"
             )
         columns = {name: _taken(second[name], places) for name in names_of(second)}
         return columns | {name: first[name] for name in names_of(first)}, key
@@ -43,6 +47,30 @@ def matched(
         f"both; {what}. Merge them into one file by what names a canary, and pass --member COLUMN "
         "and --score COLUMN"
     )
+
+
+def cure_of_others(first: Sequence[str], second: Sequence[str]) -> str:
+    """What to do with names that one of two files alone has.
+
+    Numbers from 0 in one and from 1 in the other name each row by the number of the next one:
+    without those at the ends all would be matched, and wrongly.
+    """
+    if {_first_number(first), _first_number(second)} == {0, 1} and len(first) == len(second):
+        return (
+            "One counts from 0 and the other from 1, so that a number does not mean the same in "
+            "both: number them in the same way"
+        )
+    return "Leave these out"
+
+
+def _first_number(names: Sequence[str]) -> int:
+    """The least of consecutive numbers at the end of names that are alike before it; -1 if not."""
+    parts = [_NUMBERED.fullmatch(str(name)) for name in names]
+    known = [part for part in parts if part]
+    if len(known) < len(parts) or len({part[1] for part in known}) != 1:
+        return -1
+    numbers = sorted(int(part[2]) for part in known)
+    return numbers[0] if numbers == list(range(numbers[0], numbers[0] + len(numbers))) else -1
 
 
 def same_values(first: Any, second: Any) -> str | None:

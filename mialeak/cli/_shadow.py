@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from mialeak._checks.audits.flags import is_flag, numbers
 from mialeak.cli import _options, _output
 from mialeak.cli._audits import cautioned, give_audit, refuse_delta
+from mialeak.cli._matched import cure_of_others
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -187,7 +188,7 @@ def _places(
         path, other, name = lacks[0]
         raise ValueError(
             f"{path} must have the {what}s of {other}; it has no {what} {name!r}{of}, and "
-            f"{len(lacks):,} {what}s are in one of the two only. Leave these out"
+            f"{len(lacks):,} {what}s are in one of the two only. {cure_of_others(names, others)}"
         )
     order = [_numbers_in(each) for each in (names, others)]
     if order[0] != order[1] and sorted(order[0]) == sorted(order[1]):
