@@ -15,6 +15,7 @@ from mialeak._checks.names import (
     columns_that,
     is_body_weight,
     is_count_name,
+    is_group_name,
     is_household_name,
     is_number_of_examples,
     is_period_name,
@@ -126,7 +127,12 @@ def _signs_of_persons(
     unpublished: Mapping[Any, Factor], published: Mapping[Any, Factor], rows: IntArray
 ) -> list[str]:
     chosen = {name: Factor(each.codes[rows], each.levels) for name, each in unpublished.items()}
-    named = _signs_of_names(chosen, published)
+    sites = {
+        name: Factor(each.codes[rows], each.levels)
+        for name, each in published.items()
+        if is_group_name(name)
+    }
+    named = _signs_of_names(chosen, published, sites)
     if named:
         return named
     columns = len(published) + len(chosen)
@@ -147,11 +153,14 @@ def _signs_of_persons(
 
 def cautions_of_names_beside(columns: Mapping[Any, Factor]) -> list[str]:
     """The same by the names of columns of another table, which describe the rows of this one."""
-    return [f"{sign} {_CURE}" for sign in _signs_of_names(columns, ())]
+    return [f"{sign} {_CURE}" for sign in _signs_of_names(columns, (), {})]
 
 
-def _signs_of_names(chosen: Mapping[Any, Factor], published: Container[Any]) -> list[str]:
-    numbers = number_persons(chosen)
+def _signs_of_names(
+    chosen: Mapping[Any, Factor], published: Container[Any], sites: Mapping[Any, Factor]
+) -> list[str]:
+    """A sign by a name among `chosen`, that does not begin anew in each of `sites`."""
+    numbers = number_persons({**sites, **chosen})
     for name, factor in chosen.items():
         if name in numbers:
             continue

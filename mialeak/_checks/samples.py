@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray
-from mialeak._checks.names import is_household_name
+from mialeak._checks.names import is_group_name, is_household_name, is_person_name
 from mialeak._columns import Factor, numeric_levels
 from mialeak._fields import is_number
 
@@ -194,16 +194,78 @@ def groups_of_rows(
 
 #: Rows at most of the largest household, class or other group whose persons have numbers in it.
 _LARGEST_GROUP = 200
+#: Local numbers of a site begin near 1 and are at least this share of those up to their last; the
+#: last ones differ by this factor; and rows of a site that is looked at, at least.
+_SHARE_OF_NUMBERS, _LAST_DIFFER, _ROWS_OF_SITE = 0.5, 1.1, 5
+_NUMBER_OF_NAME = re.compile(r"(\D*)(\d{1,15})")
 #: Fewest numbers whose rows fall by no chance, and the rows of each on average.
 _FEWEST_NUMBERS, _ROWS_OF_NUMBER = 4, 50
 
 
 def numbers_within(columns: Mapping[Any, Factor]) -> dict[Any, Any]:
-    """Columns that number the persons of each household, and the column of the household.
+    """Columns that number the persons of each household, or site, and the column of the latter.
 
     In the rows of each value of the latter, which has the name of one of households, such a column
     holds 1 to their number, each once, or from 0 on.  So are visits of a person numbered.
     """
+    return _numbers_of_households(columns) | _numbers_of_sites(columns)
+
+
+def _numbers_of_sites(columns: Mapping[Any, Factor]) -> dict[Any, Any]:
+    """Columns of persons whose numbers begin anew in each site, and the column of the site.
+
+    Each pair of both is there once, and the numbers of each site are dense from near 1 on, up to
+    different ends: those of all persons, in several runs, would have one end.
+    """
+    known = [name for name, each in columns.items() if not each.n_missing]
+    persons, sites = (list(filter(kind, known)) for kind in (is_person_name, is_group_name))
+    return {
+        name: site
+        for name in persons
+        if sites and (numbers := _numbers_at_the_end(columns[name])) is not None
+        for site in reversed(sites)
+        if site != name and _begin_anew(columns[name], numbers, columns[site])
+    }
+
+
+def _numbers_at_the_end(factor: Factor) -> IntArray | None:
+    """The whole number of each level, also behind one word; None if rows share none, or all do."""
+    shown = np.flatnonzero(factor.rows_of_level)
+    if not _ROWS_OF_SITE <= shown.size < len(factor.codes):
+        return None
+    numbers = np.zeros(len(factor.levels), np.int64)
+    levels = numeric_levels(factor)
+    if levels is not None:
+        values = levels[shown].astype(np.float64)
+        if not ((values >= 0.0) & (values < 2.0**53) & (values == np.rint(values))).all():
+            return None
+        numbers[shown] = values
+        return numbers
+    parts = [_NUMBER_OF_NAME.fullmatch(str(factor.value(code))) for code in shown.tolist()]
+    if not all(parts) or len({part[1] for part in parts if part}) != 1:
+        return None
+    numbers[shown] = [int(part[2]) for part in parts if part]
+    return numbers
+
+
+def _begin_anew(factor: Factor, numbers: IntArray, site: Factor) -> bool:
+    """Whether `numbers` of the levels of a column begin anew in each value of `site`."""
+    of_row, rows = numbers[factor.codes], site.rows_of_level
+    first, last = np.full(rows.size, np.iinfo(np.int64).max), np.zeros(rows.size, np.int64)
+    np.minimum.at(first, site.codes, of_row)
+    np.maximum.at(last, site.codes, of_row)
+    large = rows >= _ROWS_OF_SITE
+    first, last, rows = first[large], last[large], rows[large]
+    are_local = rows.size > 1 and (first <= 1 + last / 10).all()
+    are_dense = are_local and rows.sum() >= _SHARE_OF_NUMBERS * last.sum()
+    if not are_dense or last.max() < _LAST_DIFFER * last.min():
+        return False
+    pairs = site.codes.astype(np.int64) * len(factor.levels) + factor.codes
+    return bool(np.unique(pairs).size == pairs.size)
+
+
+def _numbers_of_households(columns: Mapping[Any, Factor]) -> dict[Any, Any]:
+    """Columns that number the persons of each household, and the column of the household."""
     households = [name for name, each in columns.items() if not each.n_missing]
     households = list(filter(is_household_name, households))
     met = {}

@@ -157,6 +157,13 @@ def _of_names(factors: dict[Any, Factor]) -> list[str]:
     cautions = []
     within = numbers_within(factors)
     for name, factor in factors.items():
+        if name in within and not is_household_name(within[name]):
+            cautions.append(
+                f"Column {name!r} begins anew in each value of column {within[name]!r}, so that it "
+                "does not name a person by itself, and is counted as a category. If it is none, "
+                f"pass exclude=[{name!r}]."
+            )
+            continue
         if name in within:
             cautions.append(
                 f"Column {name!r} numbers the rows of each value of column {within[name]!r}, as "
@@ -282,8 +289,8 @@ def cautions_of_numbers(person: Any, every: Mapping[Any, Factor]) -> list[str]:
     else:
         return []
     return [
-        f"Column {person!r} {what}, as where persons are numbered in each household. If so, each "
-        "row is a person, and rows with one number are not one: leave person out."
+        f"Column {person!r} {what}, as where persons are numbered in each household or site. If "
+        "so, each row is a person, and rows with one number are not one: leave person out."
     ]
 
 
