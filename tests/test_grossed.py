@@ -143,3 +143,15 @@ def test_counts_of_thousands_have_a_caution(name, value):
         assert [each.startswith(f"Column {name!r} has the value") for each in told] == [
             True
         ] * wrong
+
+
+EVENTS = ["bed_days", "visits", "Number of visits", "admissions", "episodes", "claims", "n_calls"]
+PEOPLE = ["n", "patients", "patients_with_visits", "cases_7_days", "deaths", "recalled", "pop"]
+
+
+@pytest.mark.parametrize("name", EVENTS + PEOPLE)
+def test_counts_of_events_have_a_caution_by_their_name(name):
+    table = PERSONS.rename(name).reset_index()
+    said = " ".join(table_leakage(table, counts=name).cautions)
+    expected = f"Column {name!r} has the name of a number of events or days, of which a person may"
+    assert (expected in said) == (name in EVENTS)

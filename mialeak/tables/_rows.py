@@ -16,7 +16,11 @@ from mialeak._checks.names import is_count_name, is_weight
 from mialeak._checks.tables.cautions import is_share
 from mialeak._checks.tables.counts import NEARLY_ALL, as_cell_counts
 from mialeak._checks.tables.crosstabs import check_index, check_rows_are_persons
-from mialeak._checks.tables.grossed import cautions_of_grossed, cautions_of_units
+from mialeak._checks.tables.grossed import (
+    cautions_of_events,
+    cautions_of_grossed,
+    cautions_of_units,
+)
 from mialeak._checks.tables.rows import cautions_of_omitted_counts
 from mialeak._checks.tables.totals import cautions_of_sums, without_empties
 from mialeak._columns import Factor, choose_columns, each_factor, factor_if_plain, near
@@ -123,7 +127,7 @@ def read_rows(
     others = [name for name in names_of(frame) if name != counts]
     column = partial(factor_if_plain, frame, missing=missing)
     notes += cautions_of_grossed(counts, persons, others, column)
-    notes += cautions_of_units(counts, others, column)
+    notes += cautions_of_units(counts, others, column) + cautions_of_events(counts)
     return factors, persons, empty, notes
 
 

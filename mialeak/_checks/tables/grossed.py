@@ -13,7 +13,7 @@ from mialeak._checks.names import columns_that, is_called, is_count_name, words_
 from mialeak._checks.tables.counts import numbers_of
 from mialeak._columns import Factor
 
-__all__ = ["cautions_of_grossed", "cautions_of_units"]
+__all__ = ["cautions_of_events", "cautions_of_grossed", "cautions_of_units"]
 
 FloatArray = npt.NDArray[np.float64]
 IntArray = npt.NDArray[np.int64]
@@ -56,6 +56,20 @@ _FEWEST, _LINKED, _TIMES = 4, 0.5, 2.0
 _VARIANCES = 10.0
 #: Largest error as a share of 1; others are in per cent.  Standard errors of an interval's width.
 _LARGEST_SHARE, _WIDTH = 1.5, 3.92
+
+
+#: Words in names of columns that count events of persons, and of those that count persons beside
+#: such a word; and two words of columns that count days.
+_EVENTS = re.compile(
+    r"events|visits|(re)?admissions|episodes|spells|stays|discharges|attendances|consultations|"
+    r"encounters|appointments|(re)?hospitali[sz]ations|claims|calls|trips|journeys|purchases|"
+    r"transactions|prescriptions|logins|clicks|besuche|aufenthalte|visites|s[ée]jours|visitas"
+)
+_PERSONS = re.compile(
+    r"persons?|people|individuals?|patients?|pupils?|students?|users?|callers?|claimants?|members?|"
+    r"customers?|clients?|cases?|deaths?|births?|personen|personnes|personas"
+)
+_DAYS = re.compile(r"(bed|patient|hospital|care|person)days?|(belegungs|pflege|betten)tage")
 
 
 def cautions_of_grossed(
@@ -137,6 +151,18 @@ def cautions_of_units(
                     "for one person, and the leakage of so few is too high. Pass counts of persons."
                 ]
     return []
+
+
+def cautions_of_events(name: Any) -> list[str]:
+    """A caution for counts of what a person may have several of, by the name of their column."""
+    are_events = is_called(name, _EVENTS) and not is_called(name, _PERSONS)
+    if not are_events and not is_called(name, _DAYS):
+        return []
+    return [
+        f"Column {name!r} has the name of a number of events or days, of which a person may have "
+        "several. The report takes each for one person, and a person of several leaks more: pass "
+        "counts of persons. If each person is counted once, rename the column."
+    ]
 
 
 def _is_called(name: Any, words: re.Pattern[str], several: Sequence[set[str]]) -> bool:
