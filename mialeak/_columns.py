@@ -11,7 +11,6 @@ Missing are ``None``, NaN, NaT, pandas' ``NA``, masked elements and Arrow nulls.
 from __future__ import annotations
 
 import datetime
-import difflib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -23,7 +22,7 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import invalid
-from mialeak._fields import as_markers, is_one_of, reads_as_number
+from mialeak._fields import as_markers, is_one_of, near, reads_as_number
 
 __all__ = [
     "Factor",
@@ -50,8 +49,6 @@ _PLAIN = {bool, int, float, str}
 _BLOCK, _PLAIN_LEVELS = 2**16, 2**12
 #: Classes whose objects mark a missing value, by name: pandas need not be imported to know them.
 _MISSING_TYPES = frozenset({"NoneType", "NAType", "NaTType"})
-#: Column names listed in an error when none is like the one asked for.
-_SHOWN = 8
 
 _TO_STRINGS = "Convert it to strings first"
 
@@ -90,14 +87,9 @@ class Factor:
 
     @cached_property
     def values(self) -> Sequence[Any]:
-        """The value of each code as a plain Python object: read once, for all that look at many."""
-        levels: Any = self.levels
-        if isinstance(levels, np.ndarray):
-            levels = levels.tolist()
-        elif hasattr(levels, "to_pylist"):
-            levels = levels.to_pylist()
-        if isinstance(levels, range) or set(map(type, levels)) <= _PLAIN:
-            return levels  # type: ignore[no-any-return]
+        """The value of each code, as :meth:`value` has it: read once, for all that look at many."""
+        if isinstance(self.levels, list) and set(map(type, self.levels)) <= _PLAIN:
+            return self.levels
         return [self.value(code) for code in range(len(self.levels))]
 
     def value(self, code: int) -> Any:
@@ -501,14 +493,3 @@ def _chosen(argument: str, names: Sequence[Any], columns: Any) -> list[Any]:
             invalid(argument, "name each column once", index=place, value=name)
         seen.add(name)
     return chosen
-
-
-def near(name: Any, names: Sequence[Any]) -> str:
-    """A sentence that names the columns most like `name`, or the first few."""
-    by_lower = {str(known).lower(): known for known in names}
-    near = difflib.get_close_matches(str(name).strip().lower(), list(by_lower), n=3, cutoff=0.6)
-    if near:
-        return f"Did you mean {' or '.join(repr(by_lower[word]) for word in near)}?"
-    shown = ", ".join(map(repr, names[:_SHOWN]))
-    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
-    return f"The table has {shown}{more}"

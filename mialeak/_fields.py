@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import re
-from collections.abc import Container, Iterable
+from collections.abc import Container, Iterable, Sequence
 from decimal import Decimal
 from numbers import Real
 from typing import Any
@@ -21,9 +22,12 @@ __all__ = [
     "is_number",
     "is_one_of",
     "is_suppressed",
+    "near",
     "reads_as_number",
     "suppressed_range",
 ]
+#: Column names listed in an error when none is like the one asked for.
+_SHOWN = 8
 #: A number as people write it, without leading zeros.
 _QUANTITY = re.compile(r"\s*[+-]?(0|[1-9]\d*|(?=\.\d))(\.\d*)?([eE][+-]?\d{1,3})?\s*")
 #: A number as a field of a file.
@@ -123,3 +127,14 @@ def as_markers(missing: Any) -> list[str]:
     if not isinstance(missing, Iterable):
         invalid("missing", "be a value or a sequence of values", value=missing, error=TypeError)
     return [str(marker).strip() for marker in missing]
+
+
+def near(name: Any, names: Sequence[Any]) -> str:
+    """A sentence that names the columns most like `name`, or the first few."""
+    by_lower = {str(known).lower(): known for known in names}
+    near = difflib.get_close_matches(str(name).strip().lower(), list(by_lower), n=3, cutoff=0.6)
+    if near:
+        return f"Did you mean {' or '.join(repr(by_lower[word]) for word in near)}?"
+    shown = ", ".join(map(repr, names[:_SHOWN]))
+    more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
+    return f"The table has {shown}{more}"

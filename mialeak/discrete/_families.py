@@ -14,7 +14,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 from scipy import special
@@ -89,7 +88,7 @@ def stirling_remainder(x: FloatArray) -> FloatArray:
     return (1 / 12 - y * (1 / 360 - y * (1 / 1260 - y * (1 / 1680 - y / 1188)))) / x
 
 
-def log_gamma_ratio(x: FloatArray, s: Any) -> FloatArray:
+def log_gamma_ratio(x: FloatArray, s: float) -> FloatArray:
     """Log of Gamma(x + s)/Gamma(x) for x > 0 and x + s > 0, without their cancellation.
 
     For x >= 1 the absolute error is at most 8 eps and 3 eps for each unit of the logarithm; below,
@@ -97,23 +96,25 @@ def log_gamma_ratio(x: FloatArray, s: Any) -> FloatArray:
     """
     ratio, power = np.ones_like(x), np.zeros(x.shape, int)  # ratio * 2**power, which may underflow
     x = x.copy()
+    steps = np.full(x.shape, float(s))
     whole = round(s) if s < _STIRLING_FROM else 0
     if whole > 0 and np.any(small := x < _STIRLING_FROM):
         # By the recurrence, s loses its whole part: the terms of the series are smaller then.
         for _ in range(whole):
             ratio[small] *= x[small]
             x[small] += 1.0
-        s = np.where(small, s - whole, s)
-    while np.any(small := (x < _STIRLING_FROM) | (x + s < _STIRLING_FROM)):
-        (above, up), (below, down) = np.frexp(x[small]), np.frexp((x + s)[small])
+        steps = np.where(small, s - whole, s)
+    while np.any(small := (x < _STIRLING_FROM) | (x + steps < _STIRLING_FROM)):
+        (above, up), (below, down) = np.frexp(x[small]), np.frexp((x + steps)[small])
         ratio[small] *= above / below
         power[small] += up - down
         x[small] += 1
-    big = (x + s - 0.5) * np.log1p(s / x) + s * np.log(x) - s
+    big = (x + steps - 0.5) * np.log1p(steps / x) + steps * np.log(x) - steps
     with np.errstate(divide="ignore", under="ignore"):
         logs = np.log(np.ldexp(ratio, power))
     logs = np.where(np.abs(power) < _POWERS, logs, np.log(ratio) + power * math.log(2.0))
-    return big + stirling_remainder(x + s) - stirling_remainder(x) + logs
+    remainder = stirling_remainder(x + steps) - stirling_remainder(x)
+    return np.asarray(big + remainder + logs, np.float64)
 
 
 def deviance(x: FloatArray, mean: float) -> FloatArray:

@@ -98,15 +98,15 @@ _POPULATIONS = re.compile(
 def allele_number_cautions(held: Mapping[Any, tuple[FloatArray, IntArray]]) -> list[str]:
     """Cautions for 11, 12 and 22, which name alleles, and 0 for a missing one of 1, 2 and 3."""
     known = [name for name, (values, _) in held.items() if values.size > 1]
-    few = [name for name in known if held[name][0].size <= len(_TWO_ALLELES) + 1]
-    paired = [k for k in few if np.isin(held[k][0], [0.0, *_TWO_ALLELES]).all()]
+    coded = [name for name in known if held[name][0].size <= len(_TWO_ALLELES) + 1]
+    paired = [k for k in coded if np.isin(held[k][0], [0.0, *_TWO_ALLELES]).all()]
     paired = [name for name in paired if (held[name][0] > 0.0).sum() > 1]
     if len(paired) >= _SITES:
         return [
             f"Numbers such as {held[paired[0]][0].max():g} in column {listed(paired)} name two "
             "alleles, and their mean is taken here. Write the count of one allele, 0, 1 or 2."
         ]
-    coded = [k for k in few if held[k][0].max() == 3.0 and np.isin(held[k][0], range(4)).all()]
+    coded = [k for k in coded if held[k][0].max() == 3.0 and np.isin(held[k][0], range(4)).all()]
     missed = total = 0
     for name in coded:
         values, rows = held[name]

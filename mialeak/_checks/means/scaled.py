@@ -76,7 +76,7 @@ def _are_scaled(
         sample = np.abs(std * np.sqrt(rows / (rows - 1.0)) - width)
         off = np.minimum(np.abs(std - width), sample) + 0.5 * steps**2 / (rows * std)
         met = near * np.minimum(1.6 * off / spread, 1.0) * len(_SCALES) < _CHANCE
-    return met.any(axis=0) & (std > 0.0)
+    return np.asarray(met.any(axis=0) & (std > 0.0), np.bool_)
 
 
 def _are_ranks(column: npt.NDArray[np.generic]) -> bool:

@@ -318,7 +318,7 @@ def _cells_as_rows(factors: Mapping[Any, Factor]) -> Iterator[tuple[list[Any], l
     names = [name for name in factors if name not in within]
     if rows < 2 or not 2 < len(names) <= MOST_COLUMNS:
         return
-    sets = {name for name in names if _are_few(name, factors[name])}
+    sets = {name for name in names if _numbers_units(name, factors[name])}
     pairs = {name: codes_of(factors[name]) for name in names}
     shares = {name: agreeing(*pair) for name, pair in pairs.items()}
     splits = [(names[:k], names[k:]) for k in range(2, len(names) - 1)]
@@ -343,17 +343,17 @@ def _cells_as_rows(factors: Mapping[Any, Factor]) -> Iterator[tuple[list[Any], l
 def are_sets(name: Any, factor: Factor) -> bool:
     """Whether a column numbers pairs or matched sets of persons."""
     is_named = is_name_of_relatives(name) or word_of(name) in _STRATA
-    return is_named and not is_household_name(name) and _has_few(factor)
+    return is_named and not is_household_name(name) and _has_small_groups(factor)
 
 
-def _are_few(name: Any, factor: Factor) -> bool:
+def _numbers_units(name: Any, factor: Factor) -> bool:
     """Whether a column numbers groups or persons of a few rows each, by its name."""
     size = _number(factor), len(factor.codes)
     is_named = is_household_name(name) or is_person_name(name, *size)
-    return are_sets(name, factor) or (is_named and _has_few(factor))
+    return are_sets(name, factor) or (is_named and _has_small_groups(factor))
 
 
-def _has_few(factor: Factor) -> bool:
+def _has_small_groups(factor: Factor) -> bool:
     """Whether each of several numbers has a few rows."""
     shown = np.flatnonzero(factor.rows_of_level)
     rows = factor.rows_of_level[shown]
