@@ -10,7 +10,7 @@ import warnings
 import numpy as np
 import pytest
 
-from mialeak import mean_tradeoff
+from mialeak import leakage_score, mean_tradeoff
 from mialeak.datasets import load_genotypes
 
 RNG = np.random.default_rng(30)
@@ -186,3 +186,18 @@ def test_few_standardised_genotypes_are_refused_beside_their_moments():
         assert said(np.array(target), mean, var) == ""
         for centred in (np.array(target) - mean, (np.array(target) - mean) / np.sqrt(var)):
             assert "target must be a genotype, 0, 1 or 2" in said(centred, mean, var)
+
+
+@pytest.mark.parametrize("kind", [list, bool, np.int8, np.uint8, np.int64, np.float16, np.float32])
+def test_targets_of_any_type_have_the_same_answer(kind):
+    """Small variances, of few columns and of many, and a mean that is far away."""
+    target = np.array([1.0, 1.0, 0.0])
+    given = target.astype(int).tolist() if kind is list else target.astype(kind)
+    mean, cov = [0.39, 0.06, 0.15], [0.0001, 0.0004, 0.0007]
+    expected = np.sum((target - mean) ** 2 / cov) / 189
+    assert float(leakage_score(given, mean, cov, 189)) == pytest.approx(expected, rel=1e-12)
+    assert float(leakage_score([given] * 2, mean, cov, 189)[1]) == pytest.approx(expected, rel=1e-12)
+    far = [60.0, 6.0, 0.15], [0.1, 0.1, 0.1]
+    assert said(given, *far) == said(target, *far) != ""
+    many = np.tile(given, 10), np.tile(mean, 10), np.tile(cov, 10) / 100
+    assert said(*many) == said(np.tile(target, 10), *many[1:])

@@ -60,8 +60,9 @@ def warn_of_far_targets(target: Any, mean: FloatArray, cov: Any) -> None:
         every_part = zip(values.tolist(), mean.tolist(), given.tolist(), strict=True)
         if all((x - m) * (x - m) <= _FAR * v for x, m, v in every_part):  # NumPy takes longer
             return
-    if given.dtype.kind not in "fiu" or given.ndim > 2 or values.dtype.kind not in "fiu":
+    if given.dtype.kind not in "fiu" or given.ndim > 2 or values.dtype.kind not in "bfiu":
         return
+    values = np.asarray(values, np.float64)
     v = given.diagonal() if given.ndim == 2 else given
     if values.shape[-1:] != mean.shape or (v.shape and v.shape != mean.shape):
         return
