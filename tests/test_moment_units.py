@@ -196,7 +196,9 @@ def test_targets_of_any_type_have_the_same_answer(kind):
     mean, cov = [0.39, 0.06, 0.15], [0.0001, 0.0004, 0.0007]
     expected = np.sum((target - mean) ** 2 / cov) / 189
     assert float(leakage_score(given, mean, cov, 189)) == pytest.approx(expected, rel=1e-12)
-    assert float(leakage_score([given] * 2, mean, cov, 189)[1]) == pytest.approx(expected, rel=1e-12)
+    assert float(leakage_score([given] * 2, mean, cov, 189)[1]) == pytest.approx(
+        expected, rel=1e-12
+    )
     far = [60.0, 6.0, 0.15], [0.1, 0.1, 0.1]
     assert said(given, *far) == said(target, *far) != ""
     many = np.tile(given, 10), np.tile(mean, 10), np.tile(cov, 10) / 100

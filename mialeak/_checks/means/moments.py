@@ -9,6 +9,7 @@ import numpy as np
 from mialeak._arrays import FloatArray, as_floats, every, invalid, within
 from mialeak._checks.means.frequencies import require_likely_counts, warn_of_chromosomes
 from mialeak._checks.means.genotypes import MISSING
+from mialeak._checks.means.moment_identities import require_no_other_identity
 from mialeak._checks.means.moment_units import (
     LEAST_COLUMNS,
     require_likely_units,
@@ -37,8 +38,6 @@ _DOSAGE = 0.1
 #: Correlations of a column with itself, and means of standardised columns, are as near to 1 and 0;
 #: correlations that were typed have as few digits.
 _EXACT, _DIGITS = 1e-9, 1e4
-#: The most by which the variance of a sample of bits exceeds that by their mean: n / (n - 1).
-_MOST_OF_SAMPLE = 1.2
 #: Means nearer than this to 0 and 2 are those of columns that hardly vary.
 _EDGE = 0.02
 _REMEDY = (
@@ -72,59 +71,20 @@ def require_genotype_moments(target: Any, mean: FloatArray, cov: Any, n: int | N
     _require_likely_moments(target, mean, cov, n)
     if n is not None and mean.size >= LEAST_COLUMNS:
         require_likely_units(target, mean, cov, n)
-    if np.shape(cov) != mean.shape or not within(mean, 0.0, 2.0):
-        return
-    varied = mean[(mean > 0.0) & (mean < 2.0)]
-    if not varied.size or (varied == varied[0]).all():  # a coincidence
-        return
-    variances, half, bits = as_floats(cov, "cov"), 0.5 * mean, mean * (1.0 - mean)
-
-    def is_variance(of: FloatArray) -> bool:
-        first = abs(variances[0] - of[0]) <= _SAME * abs(of[0])  # refutes most at once
-        return bool(first and every(np.abs(variances - of) <= _SAME * np.abs(of)))
-
-    if is_variance(_diploid(mean)) and np.min(target, initial=0.0) < 0.0:
-        rows = as_floats(target, "target").reshape(-1, mean.size)
-        row = rows[int(np.argmin(rows.min(axis=1)))]
-        if (row < 0.0).sum() > _CENTRED * row.size:
-            _refuse_centred(row, variances, mean)
-    if mean.size > 1 and within(mean, _TINY_MEAN, 2.0 - _TINY_MEAN):
-        _refuse_deviations(target, mean, variances)
-    if is_variance(half * (1.0 - half)):
-        name, given = "cov", "p * (1 - p), for a mean of 2 * p"
-    elif is_variance(2.0 * bits):
-        name, given = "mean", "p, for a cov of 2 * p * (1 - p)"
-    elif is_variance(bits):
-        name, given = "mean", "p, and cov p * (1 - p), as of bits"
-    else:
-        return
-    values = as_floats(target, "target")
-    if not (within(values, 0.0, 2.0) and every(np.rint(values) == values)):
-        return
-    if is_variance(bits) and within(values, 0.0, 1.0):
-        return
-    rule = f"be that of the genotypes 0, 1 and 2 of target; it is {given}"
-    invalid(name, rule, remedy="For frequencies p pass mean=2 * p, cov=2 * p * (1 - p)")
+    require_no_other_identity(target, mean, cov, n)
+    if np.shape(cov) == mean.shape and np.asarray(target).min(initial=0.0) < 0.0:
+        _require_no_centred(as_floats(target, "target"), mean, as_floats(cov, "cov"))
 
 
-def _refuse_deviations(target: Any, m: FloatArray, v: FloatArray) -> None:
-    """Refuse standard deviations of bits or genotypes, of few columns as well.
-
-    Their squares are one multiple of the variances by the means, n / (n - 1).
-    """
-    for most, kind in ((1.0, "bits 0 and 1"), (2.0, "genotypes 0, 1 and 2")):
-        law = m * (most - m) / most
-        if law[0] == 0.0:  # of the mean 1, no bits
-            continue
-        factor = v[0] ** 2 / law[0]
-        if not 1.0 - _SAME <= factor <= _MOST_OF_SAMPLE or m.max() >= most:
-            continue
-        if not every(np.abs(v**2 - factor * law) <= _SAME * law) or every(v <= law * (1.0 + _SAME)):
-            continue
-        values = as_floats(target, "target")
-        if within(values, 0.0, most) and every(np.rint(values) == values):
-            rule = f"be that of the {kind} of target; it is the square root of it, the standard "
-            invalid("cov", f"{rule}deviation", remedy="Pass variances")
+def _require_no_centred(targets: FloatArray, mean: FloatArray, variances: FloatArray) -> None:
+    """Refuse centred targets beside variances that are those of genotypes, of few columns too."""
+    rows = targets.reshape(-1, mean.size)
+    row, law = rows[int(np.argmin(rows.min(axis=1)))], _diploid(mean)
+    varied = mean[law > 0.0]
+    if not varied.size or not every(np.abs(variances - law) <= _SAME * law):
+        return
+    if (varied != varied[0]).any() and (row < 0.0).sum() > _CENTRED * row.size:
+        _refuse_centred(row, variances, mean)
 
 
 def require_no_correlations(mean: FloatArray, cov: Any) -> None:

@@ -1,0 +1,178 @@
+"""Variances that follow from means by the formula of another quantity, or in another unit."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mialeak._arrays import FloatArray, as_floats, invalid
+
+__all__ = ["require_no_other_identity"]
+
+#: Relative difference of variances that are the same: single precision, frequencies to six digits.
+_SAME = 1e-5
+#: Decimals that are looked at, and the rest by which a number has more.
+_DECIMALS, _REST = 12, 1e-6
+#: By what factor the variance of a sample exceeds that by its mean at most: n / (n - 1).
+_MOST_OF_SAMPLE = 1.2
+#: Columns that refute most formulas, by the log of a ratio, and columns for the others.
+_FIRST, _ROUGH, _LOOKED_AT = 8, 0.2, 64
+#: Share of the columns that follow, and the largest probability that they do by chance.
+_NEARLY_ALL, _CHANCE = 0.9, 1e-4
+_REMEDY = "For frequencies p pass mean=2 * p, cov=2 * p * (1 - p)"
+
+
+class _Identity(NamedTuple):
+    """Wrong moments ``mean = unit * k * p`` and ``cov = (scale * k * p * (1 - p)) ** power``.
+
+    `kind` is k, 1 for bits and 2 for genotypes; `name` is the argument at fault.  Variances are
+    those of a population, or of a sample as well.
+    """
+
+    kind: int
+    unit: float
+    scale: float
+    power: float = 1.0
+    name: str = ""
+    given: str = ""
+    remedy: str = _REMEDY
+    of_sample: bool = True
+
+
+#: The variance of a law of Poisson is its mean.
+_POISSON = _Identity(1, 1e12, 1e12)
+
+
+@lru_cache(maxsize=32)
+def _identities(n: int | None, least: int) -> tuple[list[_Identity], FloatArray]:
+    """Those of `least` copies and more that are looked for, with their numbers as columns."""
+    cent, of_cent = "100 * p, in per cent", "200 * p, of p in per cent"
+    both, by_100 = "and so is the unit of cov", "Divide mean by 100 and cov by 10,000"
+    root = "the square root of it, the standard deviation"
+    table = [
+        _Identity(2, 1.0, 0.5, 1.0, "cov", "p * (1 - p), for a mean of 2 * p", of_sample=False),
+        _Identity(2, 0.5, 1.0, 1.0, "mean", "p, for a cov of 2 * p * (1 - p)", of_sample=False),
+        _Identity(2, 0.5, 0.5, 1.0, "mean", "p, and cov p * (1 - p), as of bits", of_sample=False),
+        _Identity(1, 100.0, 1e4, 1.0, "mean", f"{cent}, {both}", by_100),
+        _Identity(1, 100.0, 1.0, 1.0, "mean", cent, "Divide it by 100"),
+        _Identity(2, 100.0, 1e4, 1.0, "mean", f"{of_cent}, {both}", by_100),
+        _Identity(2, 100.0, 1.0, 1.0, "mean", of_cent, "Divide it by 100"),
+        _Identity(2, 50.0, 1.0, 1.0, "mean", cent),
+        *(_Identity(2, 50.0, scale, 1.0, "mean", f"{cent}, {both}") for scale in (2.5e3, 5e3, 1e4)),
+    ]
+    for kind in (1, 2):
+        table.append(_Identity(kind, 1.0, 1.0, 0.5, "cov", root, "Pass variances"))
+        if n is not None:
+            rows, total = float(n), f"a sum of n = {n:,} rows"
+            squares = f"the squared standard error of a mean of n = {n:,} rows"
+            error = f"the standard error of a mean of n = {n:,} rows"
+            table += [
+                _Identity(kind, rows, rows, 1.0, "mean", f"{total}, and so is cov",
+                          "Divide both by n"),
+                _Identity(kind, rows, 1.0, 1.0, "mean", total, "Divide it by n"),
+                _Identity(kind, rows, rows**2, 1.0, "mean", f"{total}, {both}",
+                          "Divide mean by n and cov by n**2"),
+                _Identity(kind, 1.0, rows, 1.0, "cov", f"that of {total}", "Divide it by n"),
+                _Identity(kind, 1.0, 1.0 / rows, 1.0, "cov", squares, "Multiply it by n"),
+                _Identity(kind, 1.0, 1.0 / rows, 0.5, "cov", error,
+                          "Square it and multiply it by n"),
+            ]  # fmt: skip
+    if least < 2:  # bits
+        del table[2]
+    table = [each for each in table if each.kind >= least]
+    return table, np.array([each[:4] for each in table]).T[:, :, None]
+
+
+def require_no_other_identity(target: Any, mean: FloatArray, cov: Any, n: int | None) -> None:
+    """Refuse variances that follow from means by another formula than that of bits or genotypes.
+
+    Of any number of columns, as far as their digits show that this is no coincidence.  Columns of
+    which targets have other values than 0, 1 and 2 are left out.
+    """
+    given = np.asarray(cov) if not hasattr(cov, "fit") else np.zeros(0)
+    if given.dtype.kind not in "fiu" or given.shape not in (mean.shape, 2 * mean.shape):
+        return
+    v = np.asarray(np.diagonal(given) if given.ndim == 2 else given, np.float64)
+    held = np.flatnonzero((mean > 0.0) & (v > 0.0) & (v < np.inf))
+    if held.size > _LOOKED_AT:
+        held = held[np.linspace(0, held.size - 1, _LOOKED_AT).astype(np.intp)]
+    values = as_floats(target, "target").reshape(-1, mean.size)[:, held]
+    known = ((values >= 0.0) & (values <= 2.0) & (np.rint(values) == values)).all(axis=0)
+    values, held = values[:, known], held[known]
+    if not values.size:
+        return
+    least, m, v = int(values.max()), mean[held], v[held]
+    some = slice(None, None, -(-m.size // _FIRST))
+    possible = list(_possible(m[some], v[some], n, least))
+    if not possible:
+        return
+    rights = [_Identity(kind, 1.0, 1.0) for kind in (1, 2) if kind >= least]
+    if any(_follow(each, m, v, n, 1.0) for each in [*rights, _POISSON]):
+        return
+    copies = (values > 0.0).any(axis=0)  # 0 is 0 in any unit
+    for each in possible:
+        columns = slice(None) if each.unit <= 1.0 else copies
+        if _follow(each, m[columns], v[columns], n, _CHANCE):
+            listed = "bits 0 and 1" if each.kind == 1 else "genotypes 0, 1 and 2"
+            rule = f"be that of the {listed} of target; it is {each.given}"
+            invalid(each.name, rule, remedy=each.remedy)
+
+
+def _possible(m: FloatArray, v: FloatArray, n: int | None, least: int) -> Iterator[_Identity]:
+    """Formulas that these columns do not refute; in another unit means are beyond 1 or 2."""
+    table, (kind, unit, scale, power) = _identities(n, least)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        logs = np.log(v) - power * np.log(_law(m, kind, unit, scale))
+    off = np.median(np.abs(logs), axis=1)
+    beyond = (unit <= 1.0) | (m.max() > kind)
+    yield from (table[k] for k in np.flatnonzero((off < _ROUGH) & beyond[:, 0]))
+
+
+def _law(m: FloatArray, kind: Any, unit: Any, scale: Any) -> FloatArray:
+    """The variance of a column by its mean."""
+    share = m / (unit * kind)
+    return np.asarray(scale * kind * share * (1.0 - share))
+
+
+def _follow(by: _Identity, m: FloatArray, v: FloatArray, n: int | None, chance: float) -> bool:
+    """Whether nearly all variances follow, up to their digits, and not by chance.
+
+    They are those of a population, or of a sample of n or another number of rows.
+    """
+    law = _law(m, by.kind, by.unit, by.scale)
+    if not law.size or not (law > 0.0).all():
+        return False
+    ratio = v ** (1.0 / by.power) / law
+    if chance == 1.0 and (np.abs(ratio - 1.0) <= _SAME).all():  # most are right
+        return True
+    rounding = _rounding(m)
+    least, most = (_law(each, by.kind, by.unit, by.scale) for each in (m - rounding, m + rounding))
+    exact = _SAME + _rounding(v) / v / by.power
+    rounded = exact + 0.5 * np.abs(most - least) / law
+    single = np.unique(m, return_index=True)[1]
+    usual = float(np.clip(np.median(ratio), 1.0, _MOST_OF_SAMPLE))
+    factors = [(1.0, 0)]
+    if by.of_sample:
+        factors += [(usual, 1)] if n is None else [(n / (n - 1.0), 0), (usual, 1)]
+    for factor, free in factors:
+        off = np.abs(ratio / factor - 1.0)
+        if np.count_nonzero(off <= rounded) < _NEARLY_ALL * m.size:
+            continue
+        by_chance = np.where(off <= exact, 2.0 * exact, np.where(off <= rounded, 2.0 * rounded, 1))
+        logs = np.sort(np.log(np.minimum(by_chance, 1.0))[single])
+        if float(logs[free:].sum()) <= math.log(chance):
+            return True
+    return False
+
+
+def _rounding(values: FloatArray) -> FloatArray:
+    """Half a unit of the last decimal that numbers have."""
+    half = np.full(values.shape, 0.5 * 10.0**-_DECIMALS)
+    for digits in range(_DECIMALS - 1, -1, -1):
+        scaled = values * 10.0**digits
+        half[np.abs(scaled - np.rint(scaled)) < _REST] = 0.5 * 10.0**-digits
+    return half
