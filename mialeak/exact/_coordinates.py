@@ -15,6 +15,7 @@ import numpy.typing as npt
 from scipy.special import betainc
 
 from mialeak._arrays import FloatArray, invalid, require
+from mialeak._checks.means.categories import warn_of_categories
 from mialeak._checks.means.frequencies import require_likely_counts, warn_of_chromosomes
 from mialeak._checks.means.genotypes import (
     require_counts,
@@ -329,6 +330,7 @@ def _families(part: Marginal, target: FloatArray, n: int) -> list[CoordinateFami
     if isinstance(part, Genotype):
         require_genotype(target, part.p)
         warn_of_chromosomes(2.0 * part.p, n)
+        warn_of_categories(target, part.p, 2)
         free = (part.p > 0.0) & (part.p < 1.0)
         if not free.any():
             return []
@@ -357,6 +359,8 @@ def _bits(part: Bernoulli | Presence, target: FloatArray, n: int) -> list[Coordi
     p_target, other = np.where(target == 1.0, one, zero), np.where(target == 1.0, zero, one)
     require_possible_target(p_target > 0.0, target, p)
     require_likely_counts(target, one, 1)
+    if isinstance(part, Bernoulli):
+        warn_of_categories(target, p, 1)
     _require_likely(p_target, target)
     free = other > 0.0
     return [_Bits(p_target[free], other[free], n)] if free.any() else []

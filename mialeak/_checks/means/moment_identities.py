@@ -11,7 +11,7 @@ import numpy as np
 
 from mialeak._arrays import FloatArray, as_floats, invalid
 
-__all__ = ["require_no_other_identity"]
+__all__ = ["require_no_other_identity", "rounding_of"]
 
 #: Relative difference of variances that are the same: single precision, frequencies to six digits.
 _SAME = 1e-5
@@ -149,9 +149,9 @@ def _follow(by: _Identity, m: FloatArray, v: FloatArray, n: int | None, chance: 
     ratio = v ** (1.0 / by.power) / law
     if chance == 1.0 and (np.abs(ratio - 1.0) <= _SAME).all():  # most are right
         return True
-    rounding = _rounding(m)
+    rounding = rounding_of(m)
     least, most = (_law(each, by.kind, by.unit, by.scale) for each in (m - rounding, m + rounding))
-    exact = _SAME + _rounding(v) / v / by.power
+    exact = _SAME + rounding_of(v) / v / by.power
     rounded = exact + 0.5 * np.abs(most - least) / law
     single = np.unique(m, return_index=True)[1]
     usual = float(np.clip(np.median(ratio), 1.0, _MOST_OF_SAMPLE))
@@ -169,7 +169,7 @@ def _follow(by: _Identity, m: FloatArray, v: FloatArray, n: int | None, chance: 
     return False
 
 
-def _rounding(values: FloatArray) -> FloatArray:
+def rounding_of(values: FloatArray) -> FloatArray:
     """Half a unit of the last decimal that numbers have."""
     half = np.full(values.shape, 0.5 * 10.0**-_DECIMALS)
     for digits in range(_DECIMALS - 1, -1, -1):
