@@ -10,7 +10,7 @@ import warnings
 import numpy as np
 import pytest
 
-from mialeak import leakage_score, mean_tradeoff
+from mialeak import leakage_score, mean_leakage, mean_tradeoff
 from mialeak.datasets import load_genotypes
 
 RNG = np.random.default_rng(30)
@@ -88,7 +88,8 @@ def test_other_variances_than_those_of_the_rows_are_taken():
         for given in (std**2, shrunk, cov + n * 0.1**2 * np.eye(6), quartiles**2):
             assert said(table, table.mean(axis=0), given, n) == ""
         assert said(table / std, (table / std).mean(axis=0), np.eye(6), n) == ""
-        assert said(table, table.mean(axis=0), cov, n) == ""
+        own = said(table, table.mean(axis=0), cov, n)
+        assert own == "" or own.startswith(f"targets are {n} rows with this mean")
         assert "standard deviations" in said(table, table.mean(axis=0), np.diag(cov) ** 0.5, n)
 
 
@@ -203,3 +204,28 @@ def test_targets_of_any_type_have_the_same_answer(kind):
     assert said(given, *far) == said(target, *far) != ""
     many = np.tile(given, 10), np.tile(mean, 10), np.tile(cov, 10) / 100
     assert said(*many) == said(np.tile(target, 10), *many[1:])
+
+
+def test_rows_that_are_part_of_their_own_moments_leak_more():
+    """By the mean and the covariance of the other rows, about m / (1 - m) for a score m."""
+    rng = np.random.default_rng(36)
+    table = rng.multivariate_normal([65.0, 170.0], [[180.0, 80.0], [80.0, 80.0]], 200)
+    usual = table.copy()
+    table[11] = 166.0, 57.0  # exchanged
+    mean, cov = table.mean(axis=0), np.cov(table.T)
+    with pytest.warns(UserWarning, match="part of its own mean and covariance") as met:
+        stated = np.asarray(leakage_score(table, mean, cov, 200))
+    assert len(met) == 1
+    others = np.delete(table, 11, axis=0)
+    away = table[11] - others.mean(axis=0)
+    by_others = away @ np.linalg.solve(np.cov(others.T), away) / 200
+    part = 200**2 * stated[11] / 199**2
+    assert by_others == pytest.approx(198 * part / (1 - part) / 199, rel=1e-9)
+    with pytest.warns(UserWarning, match=r"mean_leakage\(table\) takes each row by the others"):
+        highest = mean_tradeoff(table, mean, cov, 200).advantage.max()
+    assert highest < 0.8 * mean_leakage(table).highest
+    assert "part of its own" in said(table, mean, np.diag(cov), 200)
+    assert said(table[11], mean, cov, 200) == said(table[:100], mean, cov, 200) == ""
+    assert said(table, mean + 0.1, cov, 200) == said(table, mean, 1.1 * cov, 200) == ""
+    assert said(usual, usual.mean(axis=0), np.cov(usual.T), 200) == ""
+    assert said(GENOTYPES, *moments(GENOTYPES)) == ""  # many columns, each of which varies

@@ -15,8 +15,8 @@ __all__ = ["require_no_other_identity", "rounding_of"]
 
 #: Relative difference of variances that are the same: single precision, frequencies to six digits.
 _SAME = 1e-5
-#: Decimals that are looked at, and the rest by which a number has more.
-_DECIMALS, _REST = 12, 1e-6
+#: Decimals that are looked at, and how far from whole a number of so many is.
+_DECIMALS, _STRAY = 12, 1e-6
 #: By what factor the variance of a sample exceeds that by its mean at most: n / (n - 1).
 _MOST_OF_SAMPLE = 1.2
 #: Columns that refute most formulas, by the log of a ratio, and columns for the others.
@@ -106,8 +106,8 @@ def require_no_other_identity(target: Any, mean: FloatArray, cov: Any, n: int | 
     if not values.size:
         return
     least, m, v = int(values.max()), mean[held], v[held]
-    some = slice(None, None, -(-m.size // _FIRST))
-    possible = list(_possible(m[some], v[some], n, least))
+    first = slice(None, None, -(-m.size // _FIRST))
+    possible = list(_possible(m[first], v[first], n, least))
     if not possible:
         return
     rights = [_Identity(kind, 1.0, 1.0) for kind in (1, 2) if kind >= least]
@@ -174,5 +174,5 @@ def rounding_of(values: FloatArray) -> FloatArray:
     half = np.full(values.shape, 0.5 * 10.0**-_DECIMALS)
     for digits in range(_DECIMALS - 1, -1, -1):
         scaled = values * 10.0**digits
-        half[np.abs(scaled - np.rint(scaled)) < _REST] = 0.5 * 10.0**-digits
+        half[np.abs(scaled - np.rint(scaled)) < _STRAY] = 0.5 * 10.0**-digits
     return half

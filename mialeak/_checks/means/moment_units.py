@@ -10,7 +10,7 @@ import numpy as np
 from mialeak._arrays import FloatArray, as_floats, every, invalid, within
 from mialeak._warnings import warn
 
-__all__ = ["LEAST_COLUMNS", "require_likely_units", "warn_of_far_targets"]
+__all__ = ["LEAST_COLUMNS", "require_likely_units", "warn_of_far_targets", "warn_of_own_rows"]
 
 #: So many columns are enough to see by one target that variances are in another unit.
 _COLUMNS = 10
@@ -37,6 +37,9 @@ _CENTRED = 25.0
 _OTHER, _ERRORS, _DIGITS = 0.15, 6.0, 0.01
 #: Targets whose distances are looked at, and as many as show by themselves that moments are wrong.
 _LOOKED_AT, _SURE = 50, 20
+#: Relative difference of the sum of all distances of rows from that by their own covariance, and
+#: the score from which on a row is part of it: its distance by the others is 1.25 times as large.
+_OWN, _PART = 1e-3, 0.2
 #: Only warned of: targets of another population may be as far.
 _SQUARED = (
     "squared standard errors, variances divided by n",
@@ -215,3 +218,30 @@ def _refuse_other_variances(values: FloatArray, mean: FloatArray, v: FloatArray,
                 f"{float(np.exp(np.median(logs))):.4g} times as large in half of the columns"
             )
             invalid("cov", rule, remedy=f"It seems to hold {kind}")
+
+
+def warn_of_own_rows(target: Any, mean: FloatArray, cov: Any, score: Any, n: int) -> None:
+    """Warn of the n rows themselves by their own covariance, where a row is a large part of it.
+
+    A row with the score m by all n rows has about ``m / (1 - m)`` by the others.  Of variances that
+    is so column by column.
+    """
+    if np.shape(score) != (n,) or np.ndim(target) != 2 or np.max(score) < _PART:
+        return
+    rows, distances = as_floats(target, "target"), float(n * np.sum(score))
+    ranks = distances / np.array([n - 1.0, n])  # a whole number, by one of the two divisors
+    if np.abs(ranks - np.rint(ranks)).min() > _OWN or ranks[0] > mean.size + 1:
+        return
+    std = rows.std(axis=0)
+    if not every(np.abs(rows.mean(axis=0) - mean) <= _SAME * std):
+        return
+    part = float(np.max(score))
+    if np.ndim(cov) == 1:
+        highest = np.max(np.abs(rows - mean), axis=0)[std > 0.0]
+        part = float(np.max(highest**2 / std[std > 0.0] ** 2)) / n
+    if part >= _PART:
+        warn(
+            f"targets are {n:,} rows with this mean and this covariance, as the rows of the "
+            "release. Each is then part of its own mean and covariance, and rows that are far from "
+            "the others leak more than stated: mean_leakage(table) takes each row by the others",
+        )
