@@ -97,3 +97,21 @@ def test_moments_of_samples_of_bits_counts_and_measures_are_taken():
             mean, cov = table.mean(axis=0), table.var(axis=0, ddof=1).clip(0.01)
             assert said(table[0], mean.round(digits), cov.round(digits), n) == ""
         assert said(np.minimum(table[0], 2.0), rate.round(1), rate.round(1), n) == ""
+
+
+def test_a_sex_of_1_and_2_beside_a_share():
+    """Of 228 rows; with a variance of two digits, of all digits and of a sample."""
+    mean = [0.45, 62.0]
+    for variance in (0.25, 0.2475, 0.2475 * 228 / 227):
+        for cov in ([variance, 81.0], np.diag([variance, 81.0])):
+            assert said([1.0, 45.3], mean, cov, 228) == said([0, 45], mean, cov, 228) == ""
+            for target in ([2.0, 45.0], [2, 45], [2.0, 45.3], [[1.0, 50.0], [2.0, 45.0]]):
+                message = said(target, mean, cov, 228)
+                assert "target is 2 in column 0" in message
+                assert "if they are 1 and 2, subtract 1" in message
+    assert "target is 9 in column 0" in said([9.0, 45.0], mean, [0.2475, 81.0], 228)
+    assert said([2.0, 45.0], [1.45, 62.0], [0.2475, 81.0], 228) == ""
+    assert said([2.0, 45.0], [0.45, 62.0], [0.35, 81.0], 228) == ""  # genotypes
+    assert said([1.7, 45.0], [0.45, 62.0], [0.2475, 81.0], 228) == ""
+    rows = GENOTYPES[:, :9]
+    assert {said(each, *(rows.mean(axis=0), rows.var(axis=0)), 503) for each in rows} == {""}

@@ -10,8 +10,9 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mialeak._arrays import FloatArray, as_floats, invalid
+from mialeak._warnings import warn
 
-__all__ = ["require_no_other_identity", "rounding_of"]
+__all__ = ["require_no_other_identity", "rounding_of", "warn_of_codes_beside_bits"]
 
 #: Relative difference of variances that are the same: single precision, frequencies to six digits.
 _SAME = 1e-5
@@ -23,6 +24,9 @@ _MOST_OF_SAMPLE = 1.2
 _FIRST, _ROUGH, _LOOKED_AT = 8, 0.2, 64
 #: Share of the columns that follow, and the largest probability that they do by chance.
 _NEARLY_ALL, _CHANCE = 0.9, 1e-4
+#: Rounding of a variance of bits at most, by which that of counts is another; and so many columns
+#: of which most are other than bits are designed.
+_COARSE, _DESIGNED = 0.1, 10
 _REMEDY = "For frequencies p pass mean=2 * p, cov=2 * p * (1 - p)"
 
 
@@ -120,6 +124,40 @@ def require_no_other_identity(target: Any, mean: FloatArray, cov: Any, n: int | 
             listed = "bits 0 and 1" if each.kind == 1 else "genotypes 0, 1 and 2"
             rule = f"be that of the {listed} of target; it is {each.given}"
             invalid(each.name, rule, remedy=each.remedy)
+
+
+def warn_of_codes_beside_bits(target: Any, mean: FloatArray, cov: Any, n: int | None) -> None:
+    """Warn of a whole number other than 0 and 1 where mean and variance are those of bits.
+
+    Of whole numbers with the mean m in (0, 1) none but 0 and 1 have so small a variance.
+    """
+    values = np.asarray(target)
+    if values.dtype.kind not in "fiu" or values.shape[-1:] != mean.shape or hasattr(cov, "fit"):
+        return
+    given = np.asarray(cov)
+    if given.dtype.kind not in "fiu" or given.shape not in (mean.shape, 2 * mean.shape):
+        return
+    other = (mean > 0.0) & (mean < 1.0) & ((values > 1.0) | (values < 0.0))
+    if not other.any():
+        return
+    columns = np.flatnonzero((other & (np.rint(values) == values)).reshape(-1, mean.size).any(0))
+    m, v = mean[columns], np.asarray(given.diagonal() if given.ndim == 2 else given)[columns]
+    law, rounding = m * (1.0 - m), rounding_of(m) * np.abs(1.0 - 2.0 * m) + rounding_of(v)
+    near = np.abs(v - law) <= _SAME * law + rounding
+    if n is not None:
+        near |= np.abs(v * (1.0 - 1.0 / n) - law) <= _SAME * law + rounding
+    near &= (rounding <= _COARSE * law) & (v + 2.0 * rounding < m * (1.0 - 0.5 * m))
+    found = columns[near]
+    if not found.size or (mean.size >= _DESIGNED and 2 * found.size > mean.size):
+        return
+    column = int(found[0])
+    held = values.reshape(-1, mean.size)[:, column]
+    value = float(held[np.argmax((held != 0.0) & (held != 1.0))])
+    cure = "as mean and cov are: if they are 1 and 2, subtract 1" if value == 2.0 else "as mean is"
+    warn(
+        f"target is {value:g} in column {column}, where the variance by cov is mean * (1 - mean), "
+        f"that of values 0 and 1 alone. Code targets as 0 and 1, {cure}",
+    )
 
 
 def _possible(m: FloatArray, v: FloatArray, n: int | None, least: int) -> Iterator[_Identity]:

@@ -10,7 +10,10 @@ from mialeak._arrays import FloatArray, as_floats, every, invalid, within
 from mialeak._checks.means.categories import warn_of_moments_of_categories
 from mialeak._checks.means.frequencies import require_likely_counts, warn_of_chromosomes
 from mialeak._checks.means.genotypes import MISSING
-from mialeak._checks.means.moment_identities import require_no_other_identity
+from mialeak._checks.means.moment_identities import (
+    require_no_other_identity,
+    warn_of_codes_beside_bits,
+)
 from mialeak._checks.means.moment_units import (
     LEAST_COLUMNS,
     require_likely_units,
@@ -65,6 +68,7 @@ def require_genotype_moments(target: Any, mean: FloatArray, cov: Any, n: int | N
     are targets of the other allele; `n`, if given, is compared with the counts in `mean`.
     """
     warn_of_moments_of_categories(target, mean, cov)
+    warn_of_codes_beside_bits(target, mean, cov, n)
     if (n is None or mean.size < _COLUMNS) and checks.are_of_counts(target, mean, cov):
         return
     require_no_correlations(mean, cov)
