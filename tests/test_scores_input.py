@@ -298,6 +298,7 @@ def test_counts_are_seen_at_once_and_nothing_else_is_taken_for_them(most, size):
             assert not checks.are_counts(row, most)
 
 
+@pytest.mark.filterwarnings("ignore:p seems to be of another population")  # and so it is
 @pytest.mark.parametrize("n", [5, 60, 2000])
 def test_means_of_rows_by_their_own_law_are_no_shares_of_carriers(n):
     rng = np.random.default_rng(n)

@@ -24,6 +24,7 @@ CASES = [
 ]
 
 
+@pytest.mark.filterwarnings("ignore:p seems to be of another population")  # of which others are
 @pytest.mark.parametrize(("score", "rows", "others"), CASES, ids=["genotype", "cov", "bernoulli"])
 @pytest.mark.parametrize("digits", [16, 5])
 def test_a_release_that_equals_the_mean_of_the_population_is_warned_of(score, rows, others, digits):
@@ -35,6 +36,7 @@ def test_a_release_that_equals_the_mean_of_the_population_is_warned_of(score, ro
     assert score(release[:9], rows[0, :9], release[:9]) == pytest.approx(0.0, abs=0.1)
 
 
+@pytest.mark.filterwarnings("ignore:p seems to be of another population")  # of which others are
 @pytest.mark.parametrize(("score", "rows", "others"), CASES, ids=["genotype", "cov", "bernoulli"])
 def test_ordinary_releases_are_not(score, rows, others):
     """One equal column, many releases, and the mean of all people, of whom the rows are most."""

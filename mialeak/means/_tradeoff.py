@@ -19,7 +19,7 @@ from mialeak._arrays import (
     unsupported,
 )
 from mialeak._checks.means.genotypes import sampled_rows
-from mialeak._checks.means.moment_units import warn_of_own_rows
+from mialeak._checks.means.moment_units import warn_of_influential_rows
 from mialeak._checks.means.moments import require_genotype_moments
 from mialeak._labels import require_same_columns
 from mialeak._numerics.distances import (
@@ -124,7 +124,7 @@ def leakage_score(
     n = as_count(n, "n", least=2)
     require_genotype_moments(target, mean, cov, n)
     score = score_by_moments(target, mean, cov, n, release_noise_cov)
-    warn_of_own_rows(target, mean, cov, score, n)
+    warn_of_influential_rows(target, mean, cov, score, n)
     return score
 
 
@@ -253,7 +253,7 @@ def mean_tradeoff(
     by = whitening(cov, mean, factor=factor, noise=release_noise_cov, noise_factor=rows)
     refuse_covariance_of_rows(by, n, mean.size)
     shift = _shift(target, assumed_target, mean, by) / math.sqrt(rows)
-    warn_of_own_rows(target, mean, cov, np.square(shift), n)
+    warn_of_influential_rows(target, mean, cov, np.square(shift), n)
     if sampling != "rows":
         return GaussianTradeOff(rows / n * shift, kind="asymptotic")
     curve = GaussianTradeOff(shift, kind="asymptotic")

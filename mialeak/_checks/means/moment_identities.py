@@ -147,10 +147,10 @@ def warn_of_codes_beside_bits(target: Any, mean: FloatArray, cov: Any, n: int | 
     if n is not None:
         near |= np.abs(v * (1.0 - 1.0 / n) - law) <= _SAME * law + rounding
     near &= (rounding <= _COARSE * law) & (v + 2.0 * rounding < m * (1.0 - 0.5 * m))
-    found = columns[near]
-    if not found.size or (mean.size >= _DESIGNED and 2 * found.size > mean.size):
+    columns = columns[near]
+    if not columns.size or (mean.size >= _DESIGNED and 2 * columns.size > mean.size):
         return
-    column = int(found[0])
+    column = int(columns[0])
     held = values.reshape(-1, mean.size)[:, column]
     value = float(held[np.argmax((held != 0.0) & (held != 1.0))])
     cure = "as mean and cov are: if they are 1 and 2, subtract 1" if value == 2.0 else "as mean is"

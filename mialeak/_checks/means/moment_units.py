@@ -10,7 +10,12 @@ import numpy as np
 from mialeak._arrays import FloatArray, as_floats, every, invalid, within
 from mialeak._warnings import warn
 
-__all__ = ["LEAST_COLUMNS", "require_likely_units", "warn_of_far_targets", "warn_of_own_rows"]
+__all__ = [
+    "LEAST_COLUMNS",
+    "require_likely_units",
+    "warn_of_far_targets",
+    "warn_of_influential_rows",
+]
 
 #: So many columns are enough to see by one target that variances are in another unit.
 _COLUMNS = 10
@@ -39,7 +44,7 @@ _OTHER, _ERRORS, _DIGITS = 0.15, 6.0, 0.01
 _LOOKED_AT, _SURE = 50, 20
 #: Relative difference of the sum of all distances of rows from that by their own covariance, and
 #: the score from which on a row is part of it: its distance by the others is 1.25 times as large.
-_OWN, _PART = 1e-3, 0.2
+_DIFFER, _PART = 1e-3, 0.2
 #: Only warned of: targets of another population may be as far.
 _SQUARED = (
     "squared standard errors, variances divided by n",
@@ -220,7 +225,7 @@ def _refuse_other_variances(values: FloatArray, mean: FloatArray, v: FloatArray,
             invalid("cov", rule, remedy=f"It seems to hold {kind}")
 
 
-def warn_of_own_rows(target: Any, mean: FloatArray, cov: Any, score: Any, n: int) -> None:
+def warn_of_influential_rows(target: Any, mean: FloatArray, cov: Any, score: Any, n: int) -> None:
     """Warn of the n rows themselves by their own covariance, where a row is a large part of it.
 
     A row with the score m by all n rows has about ``m / (1 - m)`` by the others.  Of variances that
@@ -230,7 +235,7 @@ def warn_of_own_rows(target: Any, mean: FloatArray, cov: Any, score: Any, n: int
         return
     rows, distances = as_floats(target, "target"), float(n * np.sum(score))
     ranks = distances / np.array([n - 1.0, n])  # a whole number, by one of the two divisors
-    if np.abs(ranks - np.rint(ranks)).min() > _OWN or ranks[0] > mean.size + 1:
+    if np.abs(ranks - np.rint(ranks)).min() > _DIFFER or ranks[0] > mean.size + 1:
         return
     std = rows.std(axis=0)
     if not every(np.abs(rows.mean(axis=0) - mean) <= _SAME * std):
