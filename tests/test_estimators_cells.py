@@ -40,6 +40,22 @@ def test_counts_of_cells_have_a_warning(right):
             influence_of(fitted)
 
 
+@pytest.mark.parametrize("name", ["Freq", "ncases", "deaths", "n"])
+def test_responses_with_the_name_of_numbers_of_persons_have_a_warning(name):
+    """Of areas, or of cells where an empty one has no row; small ones may be of a person."""
+    areas = pd.DataFrame({"x": RNG.normal(size=40), name: 5 + RNG.poisson(12.0, 40)})
+    for fitted in (
+        smf.poisson(f"{name} ~ x", areas).fit(disp=0),
+        smf.ols(f"{name} ~ x", areas).fit(),
+    ):
+        with pytest.warns(UserWarning, match=f"responses '{name}' have the name of counts of pers"):
+            influence_of(fitted)
+    for silent in (areas.rename(columns={name: "visits"}), areas.rename(columns={name: "number"})):
+        silently(smf.poisson(f"{silent.columns[1]} ~ x", silent).fit(disp=0))
+    areas[name] = RNG.poisson(1.0, 40).clip(max=9)
+    silently(smf.poisson(f"{name} ~ x", areas).fit(disp=0))
+
+
 @pytest.mark.parametrize("rows", [16, 60])
 def test_counts_of_persons_have_none(rows):
     """Of patients in two arms, as many in each, with repeated and with different ages."""

@@ -21,6 +21,7 @@ __all__ = [
     "is_called",
     "is_copies_name",
     "is_count_name",
+    "is_count_of_persons",
     "is_group_name",
     "is_household_name",
     "is_name_of_relatives",
@@ -175,6 +176,15 @@ len count(*) count(1) count() count_star() n_break tally row_count cell_count
 """
 _COUNT_NAMES = frozenset(_COUNT_WORDS.split())
 
+#: Those of numbers of persons: a person has no such number, but may have a count or a frequency.
+_COUNT_OF_PERSONS_WORDS = """
+n freq freqs cases deaths persons people individuals population pop personen fallzahl einwohner
+fälle faelle habitants effectif effectifs patients pupils students residents inhabitants n_patients
+n_pupils n_students n_cases ncases n_deaths ndeaths headcount head_count n_persons n_people
+num_persons
+"""
+_COUNTS_OF_PERSONS = frozenset(_COUNT_OF_PERSONS_WORDS.split())
+
 #: Names of columns of how often a canary was put in: words of them, letters only, and whole names.
 _COPIES_WORDS = """
 repetition repetitions repeat repeats reps copies duplicates duplications multiplicity insertions
@@ -295,6 +305,11 @@ def is_number_of_examples(name: Any) -> bool:
 def is_count_name(name: Any) -> bool:
     """Whether a column has the name of a count."""
     return word_of(name) in _COUNT_NAMES
+
+
+def is_count_of_persons(name: Any) -> bool:
+    """Whether a column has the name of numbers of persons, which no person has."""
+    return word_of(name) in _COUNTS_OF_PERSONS
 
 
 def is_period_name(name: Any) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from mialeak._arrays import FloatArray, listed
-from mialeak._checks.names import is_person_name
+from mialeak._checks.names import is_count_of_persons, is_person_name
 from mialeak._columns import factor_if_plain
 from mialeak.estimators._tables import formula_columns
 
@@ -16,6 +16,8 @@ __all__ = ["sentence_on_cells"]
 
 #: Fewest rows that are cells where each combination of categories has one, and of these at least.
 _FEWEST, _FEWEST_COLUMNS = 6, 2
+#: The largest of counts of persons, at least: a person may have a few cases in the family.
+_LARGE = 10
 #: Rows of a table of counts at most: more are those of persons.
 _MOST = 2**14
 #: Rows of studies or groups at most, and by what factor their weights differ at least.
@@ -25,6 +27,7 @@ _STUDIES, _UNEQUAL = 50, 10.0
 def sentence_on_cells(model: Any) -> str:
     """What a warning states where a row seems to be no person; empty for others.
 
+    Responses are counts of persons if they have the name of these, and some are large.
     Counts in a model of Poisson are those of cells where each combination of the categories beside
     them has one row.  Weights by variances or sizes are those of few studies.
     """
@@ -38,6 +41,12 @@ def sentence_on_cells(model: Any) -> str:
                 "one row, as cells of a table have. If a row is such a cell, its influence is that "
                 "of all of its persons together: fit a row for each person"
             )
+    if (name := _name_of_counts(model, response)) is not None:
+        return (
+            f"responses {name!r} have the name of counts of persons, and are up to "
+            f"{response.max():,.0f}. If a row is a cell of a table or an area, its influence is "
+            "that of all of its persons together: fit a row for each person"
+        )
     weights = np.asarray(getattr(model, "weights", 1.0), np.float64)
     if type(model).__name__ == "WLS" and weights.size == response.size <= _STUDIES:
         low, high = float(weights.min()), float(weights.max())
@@ -48,6 +57,15 @@ def sentence_on_cells(model: Any) -> str:
                 "for each person"
             )
     return ""
+
+
+def _name_of_counts(model: Any, response: FloatArray) -> str | None:
+    """The name of responses, if it is that of counts of persons and they may be these."""
+    name = getattr(model, "endog_names", None)
+    if not isinstance(name, str) or not is_count_of_persons(name) or response.ndim != 1:
+        return None
+    are_whole = np.all((response >= 0.0) & (response == np.rint(response)))
+    return name if are_whole and response.max() >= _LARGE else None
 
 
 def _follows(weights: FloatArray, exog: Any) -> bool:
