@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mialeak import mean_leakage
+from mialeak import mean_leakage, table_leakage
 
 
 @pytest.mark.parametrize("form", ["{}_{}", "{}{}", "{}.{}", "locus {}/{}"])
@@ -77,3 +77,20 @@ def test_probabilities_of_a_persons_genotypes_are_no_frequencies():
     assert not any("frequencies" in each for each in mean_leakage(columns).cautions)
     alone = {name: each for name, each in columns.items() if name.endswith("AA")}
     assert any("frequencies" in each for each in mean_leakage(alone).cautions)
+
+
+@pytest.mark.parametrize("name", ["rs", "snp", "marker", "gene"])
+@pytest.mark.parametrize(
+    "values", [("AA", "AG", "GG"), ("A/A", "A/G", "G/G"), ("0/0", "0/1", "1/1"), (0, 1, 2)]
+)
+def test_the_genotypes_of_one_site_are_categories_of_persons(name, values):
+    """A column that lists sites is called so as well; each person has a row for each of these."""
+    table = {"status": ["case"] * 3 + ["control"] * 3, name: [*values, *values]}
+    table["n"] = [31, 52, 17, 40, 43, 12]
+    assert table_leakage(table, counts="n").cautions == ()
+    for sites in (("rs123", "rs456", "rs789"), ("AA", "CC", "GT"), (1, 2, 3)):
+        (caution,) = table_leakage(table | {name: [*sites, *sites]}, counts="n").cautions
+        assert f"Column '{name}' has the name of one that lists variables" in caution
+    del table[name]
+    (caution,) = table_leakage(table | {"item": [0, 1, 2] * 2}, counts="n").cautions
+    assert "lists variables" in caution

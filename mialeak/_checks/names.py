@@ -12,6 +12,7 @@ from mialeak._arrays import listed
 __all__ = [
     "NAMES_OF_ALLELES",
     "NAMES_OF_MEASURES",
+    "NAMES_OF_SITES",
     "NAMES_OF_VARIABLES",
     "VARIANT",
     "WORDS_OF_SEXES",
@@ -121,10 +122,13 @@ NAMES_OF_MEASURES = frozenset(_MEASURE_WORDS.split())
 _VARIABLE_WORDS = """
 variable variables characteristic characteristics question questions item items attribute
 feature merkmal merkmale variabel variabler variabele variabile característica caractéristique
-snp snps snp_id snpid rsid rs_id rs marker markers variant variants variant_id locus loci probe
-metabolite analyte gene genes
+probe metabolite analyte
 """
-NAMES_OF_VARIABLES = frozenset(_VARIABLE_WORDS.split())
+_SITE_WORDS = """
+snp snps snp_id snpid rsid rs_id rs marker markers variant variants variant_id locus loci gene genes
+"""
+NAMES_OF_SITES = frozenset(_SITE_WORDS.split())
+NAMES_OF_VARIABLES = frozenset(_VARIABLE_WORDS.split()) | NAMES_OF_SITES
 NAMES_OF_ALLELES = frozenset(("allele", "alleles", "haplotype", "haplotypes", "hla_allele"))
 
 #: Names of columns of survey weights, in small letters.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Container, Mapping
 from typing import Any
 
@@ -15,6 +16,7 @@ from mialeak._checks.markers import cautions_of_gaps, lone_markers, marker_cauti
 from mialeak._checks.names import (
     NAMES_OF_ALLELES,
     NAMES_OF_MEASURES,
+    NAMES_OF_SITES,
     NAMES_OF_VARIABLES,
     VARIANT,
     columns_that,
@@ -77,6 +79,9 @@ _MOST_PERIODS = 100
 
 #: Rows of a person that are those of many: so many, and so many times those of any other.
 _UNKNOWN_ROWS, _UNKNOWN_TIMES = 20, 5
+
+#: A genotype: two letters, or their codes with a sign between.
+_GENOTYPE = re.compile(r"[A-Za-z]{2}|[A-Za-z][/|][A-Za-z]|[01][/|][01]")
 
 
 def cautions_of(
@@ -227,7 +232,7 @@ def cautions_of_measures(categories: Mapping[Any, Factor], chosen: Container[Any
                 "or its unit, and has several values. Keep the rows of one of them, which count "
                 "persons; if the values are categories of persons, rename the column."
             ]
-        if word in NAMES_OF_VARIABLES:
+        if word in NAMES_OF_VARIABLES and not _are_genotypes(word, categories[name]):
             return [
                 f"Column {name!r}{omitted} has the name of one that lists variables: each person "
                 "may be counted once for each of its values, and leaks more than stated. Pass one "
@@ -241,6 +246,16 @@ def cautions_of_measures(categories: Mapping[Any, Factor], chosen: Container[Any
                 "mean_leakage, with the number of copies of each allele."
             ]
     return []
+
+
+def _are_genotypes(word: str, factor: Factor) -> bool:
+    """Whether a column called as sites holds genotypes of one: of two letters, or 0, 1 and 2."""
+    if word not in NAMES_OF_SITES:
+        return False
+    shown = [str(factor.value(k)).strip() for k in np.flatnonzero(factor.rows_of_level).tolist()]
+    letters = {letter for value in shown for letter in value.upper() if letter.isalnum()}
+    codes = shown == ["0", "1", "2"]
+    return codes or (len(letters) <= 2 and all(map(_GENOTYPE.fullmatch, shown)))
 
 
 def cautions_of_uncounted_persons(
