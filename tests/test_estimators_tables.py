@@ -79,6 +79,21 @@ def test_several_rows_of_a_person_have_a_warning(estimate):
     assert any(re.search(match, each) for each in mean_leakage(INDEXED, ["age", "bmi"]).cautions)
 
 
+@pytest.mark.parametrize("right", ["age + bmi", "age + C(centre)"])
+def test_numbers_of_persons_that_start_again_in_each_centre_name_both_columns(right):
+    """30 patients of two centres each: in the formula or left out; of other groups, no word."""
+    alike = VISITED.assign(centre=1 + (VISITED["patient"] >= 30))
+    with pytest.warns(UserWarning, match="has the name of an identifier") as met:
+        influence_of(smf.ols(f"sbp ~ {right}", alike).fit())
+    assert "several values" not in str(met[0].message)
+    again = alike.assign(patient=VISITED["patient"] % 30)
+    with pytest.warns(UserWarning, match="240 rows have 30 of its values. Most of these") as met:
+        influence_of(smf.ols(f"sbp ~ {right}", again).fit())
+    assert "column 'centre': if each centre numbers its own persons" in str(met[0].message)
+    caution = mean_leakage(again, ["age", "bmi"]).cautions[0]
+    assert "a person has one value of the two columns together" in caution
+
+
 def test_persons_under_another_name_are_known_by_their_rows():
     frame = VISITED.rename(columns={"patient": "code"})
     with pytest.warns(UserWarning, match="'code', which is left out, agree in column 'age'"):

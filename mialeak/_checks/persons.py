@@ -134,7 +134,8 @@ def _signs_of_persons(
     }
     named = _signs_of_names(chosen, published, sites)
     if named:
-        return named
+        groups = sites | {name: each for name, each in chosen.items() if is_group_name(name)}
+        return [sign + _numbered_in(groups, chosen[name]) for name, sign in named.items()]
     columns = len(published) + len(chosen)
     if columns > _MOST_COLUMNS or columns * rows.size > _MOST_VALUES:
         return []
@@ -153,13 +154,30 @@ def _signs_of_persons(
 
 def cautions_of_names_beside(columns: Mapping[Any, Factor]) -> list[str]:
     """The same by the names of columns of another table, which describe the rows of this one."""
-    return [f"{sign} {_CURE}" for sign in _signs_of_names(columns, (), {})]
+    return [f"{sign} {_CURE}" for sign in _signs_of_names(columns, (), {}).values()]
+
+
+def _numbered_in(groups: Mapping[Any, Factor], persons: Factor) -> str:
+    """What to add where most numbers of persons are there again in another group, as a centre."""
+    codes = persons.codes.astype(np.int64)
+    for name, factor in groups.items():
+        size = len(factor.levels)
+        known = (codes >= 0) & (factor.codes >= 0)
+        pairs = np.unique(codes[known] * size + factor.codes[known])
+        values, times = np.unique(pairs // size, return_counts=True)
+        if pairs.size < np.count_nonzero(known) and 2 * np.count_nonzero(times > 1) > values.size:
+            return (
+                f" Most of these values are there with several values of column {name!r}: if each "
+                f"{name} numbers its own persons, a person has one value of the two columns "
+                "together."
+            )
+    return ""
 
 
 def _signs_of_names(
     chosen: Mapping[Any, Factor], published: Container[Any], sites: Mapping[Any, Factor]
-) -> list[str]:
-    """A sign by a name among `chosen`, that does not begin anew in each of `sites`."""
+) -> dict[Any, str]:
+    """A sign by a name among `chosen`, of the first that does not begin anew in each of `sites`."""
     numbers = number_persons({**sites, **chosen})
     for name, factor in chosen.items():
         if name in numbers:
@@ -167,14 +185,15 @@ def _signs_of_names(
         known = int(factor.rows_of_level.sum())
         values = int(np.count_nonzero(factor.rows_of_level))
         if _FEWEST_NAMED <= values < known and is_person_name(name, values, known):
-            return [
+            sign = (
                 f"Column {quoted(name, published)} has the name of an identifier, and "
                 f"{known:,} rows have {values:,} of its values."
-            ]
+            )
+            return {name: sign}
         is_index = name in _INDICES and _are_words(factor)
         if is_index and max(_FEWEST, known / _ROWS_OF_NAME) <= values < known:
-            return [f"The index has {values:,} values in {known:,} rows."]
-    return []
+            return {name: f"The index has {values:,} values in {known:,} rows."}
+    return {}
 
 
 def _are_words(factor: Factor) -> bool:
