@@ -453,6 +453,7 @@ def test_matrices_that_may_be_covariances_are_taken():
     mean_tradeoff([1.0, 2.0], [0.0, 1.0], np.eye(2), 300)
 
 
+@pytest.mark.filterwarnings("ignore:p seems to be of another population")  # as that of bits
 def test_releases_of_other_people_are_taken():
     """Means of parts of the people beside frequencies of all; of one number, and far from it."""
     for rows in (slice(None, 90), slice(500), slice(0, None, 7), slice(1800, 1900), slice(2)):

@@ -305,6 +305,9 @@ def families_of(
 ) -> tuple[list[CoordinateFamily], NormalPart | None]:
     """The coordinates that depend on the target, by kind."""
     parts = marginals.parts if isinstance(marginals, Joint) else (marginals,)
+    if len(parts) == 1 and isinstance(parts[0], (Bernoulli, Genotype)):
+        copies = 1 if isinstance(parts[0], Bernoulli) else 2
+        warn_of_categories(target, parts[0].p, copies)
     families: list[CoordinateFamily] = []
     columns, distance, start = 0, 0.0, 0
     for part in parts:
@@ -330,7 +333,6 @@ def _families(part: Marginal, target: FloatArray, n: int) -> list[CoordinateFami
     if isinstance(part, Genotype):
         require_genotype(target, part.p)
         warn_of_chromosomes(2.0 * part.p, n)
-        warn_of_categories(target, part.p, 2)
         free = (part.p > 0.0) & (part.p < 1.0)
         if not free.any():
             return []
@@ -359,8 +361,6 @@ def _bits(part: Bernoulli | Presence, target: FloatArray, n: int) -> list[Coordi
     p_target, other = np.where(target == 1.0, one, zero), np.where(target == 1.0, zero, one)
     require_possible_target(p_target > 0.0, target, p)
     require_likely_counts(target, one, 1)
-    if isinstance(part, Bernoulli):
-        warn_of_categories(target, p, 1)
     _require_likely(p_target, target)
     free = other > 0.0
     return [_Bits(p_target[free], other[free], n)] if free.any() else []

@@ -27,6 +27,8 @@ _NEARLY_ALL, _CHANCE = 0.9, 1e-4
 #: Rounding of a variance of bits at most, by which that of counts is another; and so many columns
 #: of which most are other than bits are designed.
 _COARSE, _DESIGNED = 0.1, 10
+#: The least mean of such a column, and how many 2 genotypes with this mean would have.
+_LEAST_MEAN, _TWOS = 0.2, 3.0
 _REMEDY = "For frequencies p pass mean=2 * p, cov=2 * p * (1 - p)"
 
 
@@ -141,17 +143,22 @@ def warn_of_codes_beside_bits(target: Any, mean: FloatArray, cov: Any, n: int | 
     if not other.any():
         return
     columns = np.flatnonzero((other & (np.rint(values) == values)).reshape(-1, mean.size).any(0))
-    m, v = mean[columns], np.asarray(given.diagonal() if given.ndim == 2 else given)[columns]
+    variances = np.asarray(given.diagonal() if given.ndim == 2 else given)
+    m, v = mean[columns], variances[columns]
     law, rounding = m * (1.0 - m), rounding_of(m) * np.abs(1.0 - 2.0 * m) + rounding_of(v)
     near = np.abs(v - law) <= _SAME * law + rounding
     if n is not None:
         near |= np.abs(v * (1.0 - 1.0 / n) - law) <= _SAME * law + rounding
     near &= (rounding <= _COARSE * law) & (v + 2.0 * rounding < m * (1.0 - 0.5 * m))
+    near &= (m >= _LEAST_MEAN) & ((n or np.inf) * m**2 >= 4.0 * _TWOS)  # no sites without a 2
     columns = columns[near]
     if not columns.size or (mean.size >= _DESIGNED and 2 * columns.size > mean.size):
         return
-    column = int(columns[0])
-    held = values.reshape(-1, mean.size)[:, column]
+    column, rows = int(columns[0]), values.reshape(-1, mean.size)
+    counted = (rows >= 0.0) & (rows <= 2.0) & (np.rint(rows) == rows)
+    if (counted.all(axis=0) & (variances > _MOST_OF_SAMPLE * mean * np.abs(1.0 - mean))).any():
+        return  # beside genotypes it is a site without a 2 in the sample
+    held = rows[:, column]
     value = float(held[np.argmax((held != 0.0) & (held != 1.0))])
     cure = "as mean and cov are: if they are 1 and 2, subtract 1" if value == 2.0 else "as mean is"
     warn(
