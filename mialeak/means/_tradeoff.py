@@ -82,7 +82,9 @@ def leakage_score(
     Warns
     -----
     UserWarning
-        If `mean` is that of the genotypes of exactly n/2 persons, as if n counted chromosomes.
+        If `mean` is that of the genotypes of exactly n/2 persons, as if n counted chromosomes; if
+        columns add up as categories do, without their covariances; if targets are the n rows and
+        large parts of their own covariance; if a target is 2 where mean and cov are those of bits.
 
     See Also
     --------

@@ -66,6 +66,11 @@ def bernoulli_score(releases: Any, target: Any, p: Any, n: int) -> float | Float
         If shapes do not match, a target is not 0 or 1 or has probability 0, or a release is
         outside [0, 1] or impossible (not p where p is 0 or 1).
 
+    Warns
+    -----
+    UserWarning
+        If the release is far from p in most of 20 columns and more, as that of another population.
+
     See Also
     --------
     genotype_score : for counts 0, 1, 2.
@@ -161,6 +166,11 @@ def genotype_score(
     ValueError
         If shapes do not match, a target is not 0, 1 or 2 or has probability 0, or a release is not
         the mean (with `decimals` the rounded mean) of n counts.
+
+    Warns
+    -----
+    UserWarning
+        If the release is far from p in most of 20 columns and more, as that of another population.
 
     See Also
     --------
