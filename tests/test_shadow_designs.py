@@ -122,3 +122,53 @@ def test_scores_fitted_to_the_other_models_are_a_second_cause_of_the_wrong_direc
     words = r"pass higher_is_member=False\. Scores that were fitted .*LiRA, point the other way"
     with pytest.raises(ValueError, match=words):
         quiet(scores, members)
+
+
+def _text(size):
+    """Places of numbers that are sorted as text: 0, 1, 10, 11, ..., 2."""
+    return np.array(sorted(range(size), key=str))
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            lambda s: s[_text(40)],
+            "agree .* another order of rows, .* order 0, 1, 10, 11, ",
+        ),
+        (lambda s: s[:, _text(200)], "agree .* another order of columns, .* order 0, 1, 10, 100, "),
+        (lambda s: s[::-1], "agree .* with their rows turned round"),
+        (lambda s: np.roll(s, 3, axis=0), "of 40 of 40 rows agree"),
+        (
+            lambda s: s[[0, 2, 1, *range(3, 40)]],
+            "of 2 of 40 rows agree .* such as row [12] with [12] ",
+        ),
+        (lambda s: np.roll(s, 1, axis=1), "of 200 of 200 columns agree"),
+        (lambda s: np.sort(s, axis=1), "of each model are sorted"),
+        (lambda s: -np.sort(-s, axis=0), "of each example are sorted"),
+    ],
+)
+@pytest.mark.parametrize("design", ["coins", "half"])
+def test_scores_in_another_order_than_their_flags_are_warned_of(change, words, design):
+    """All 200 examples leak, and of nearly all nothing was proved, without a word."""
+    rng = np.random.default_rng(5)
+    draw = rng.random((40, 200))
+    members = np.argsort(draw, axis=0) < 20 if design == "half" else draw < 0.5
+    scores = rng.normal(4.0 * members) + rng.normal(size=200)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert shadow_audit(scores, members).at_least > 150
+    with pytest.warns(UserWarning, match=f"the scores {words}"):
+        shadow_audit(change(scores), members)
+
+
+def test_scores_in_the_order_of_their_flags_are_not_warned_of():
+    """Whether nothing leaks, little, or what a score reads of the next example too."""
+    rng = np.random.default_rng(6)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for leak in (0.0, 0.1, 0.3, 1.0, 3.0) * 10:
+            members = rng.random((48, 60)) < 0.5
+            also = 0.6 * leak * np.roll(members, 1, axis=1)
+            shadow_audit(rng.normal(leak * members + also), members)
+            shadow_audit(np.round(rng.normal(leak * members)), members)

@@ -26,13 +26,12 @@ from mialeak.auditing._documents import shadow_columns, shadow_document, shadow_
 from mialeak.auditing._multiple_tests import benjamini_hochberg, holm, hommel
 from mialeak.auditing._shadow_design import BoolArray, Design, example_names, readings_of
 from mialeak.auditing._shadow_guesses import AllReadings, Guesses
+from mialeak.auditing._shadow_order import warn_of_sorted_scores, warns_of_another_order
 from mialeak.auditing._shadow_pairs import ExamplePairs
 
 __all__ = ["ShadowAudit", "shadow_audit"]
 
 Method = Literal["guesses", "rank-pairs", "both"]
-#: Standard deviations of fair coins from which scores agree with flags.
-_AGREED = 5.0
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -173,8 +172,10 @@ def shadow_audit(
     -----
     UserWarning
         If so few models can prove nothing of an example, as a single one; if each model has
-        exactly half of the examples: their coins are then not independent; or if rows, of which
-        there are more than columns, differ as examples do, and columns do not.
+        exactly half of the examples: their coins are then not independent; if rows, of which
+        there are more than columns, differ as examples do, and columns do not; if scores agree with
+        the flags of other models or other examples, and not with their own; and for sorted scores
+        that prove no more than chance does.
 
     See Also
     --------
@@ -238,9 +239,8 @@ def shadow_audit(
         unsupported(f"method={method!r}", "with each example in half of the models", why, remedy)
     values = values if higher_is_member else -values
     guesses = [Guesses(values, coins, reading) for reading in readings]
-    if models == examples and design == "coins":
-        _warn_of_turned_flags(guesses[0], Guesses(values, coins.T, readings[0]))
-    guesses[0].require_direction(higher_is_member=higher_is_member)
+    if not warns_of_another_order(values, coins, design):
+        guesses[0].require_direction(higher_is_member=higher_is_member)
     together, error = (1.0 - level) / examples, 1.0 - level
     tests: list[AllReadings | ExamplePairs] = []
     if method != "rank-pairs":
@@ -261,8 +261,11 @@ def shadow_audit(
     proved, is_plain = holm(p_values, error), method == "guesses"
     # Benjamini and Yekutieli: at this share of the level whatever the dependence.
     shared = error if is_plain else error / float(np.sum(1.0 / np.arange(1.0, examples + 1.0)))
+    largest = bounds(together)
+    if np.count_nonzero(largest) <= error * examples:
+        warn_of_sorted_scores(values)
     return ShadowAudit(
-        epsilon_lower=bounds(together),
+        epsilon_lower=largest,
         epsilon_each=bounds(error),
         p_values=p_values,
         proved=proved,
@@ -330,18 +333,3 @@ def _warn_of_no_power(models: int, examples: int, wanted: float) -> None:
         "(at_least) may be proved, and not which ones. For a bound on the training pass the scores "
         "of one model to one_run_audit",
     )
-
-
-def _warn_of_turned_flags(guesses: Guesses, turned: Guesses) -> None:
-    """Warn where scores agree with the transposed flags of a square, and not with its flags."""
-    weights, size = guesses.weights, guesses.totals.size
-    spread = 0.5 * np.sqrt(size * np.sum(np.square(weights, dtype=np.float64)))
-    given, other = (
-        (each.totals.sum() - 0.5 * size * weights.sum()) / spread for each in (guesses, turned)
-    )
-    if abs(given) < _AGREED < other:
-        warn(
-            f"the scores agree with the flags transposed ({other:.0f} standard deviations of fair "
-            f"coins), and not with the flags ({given:.1f}): one of the two is transposed. Pass "
-            "both as models by examples",
-        )
