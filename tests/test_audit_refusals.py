@@ -7,12 +7,12 @@ import json
 import numpy as np
 import pytest
 
+from mialeak._checks.audits.copies import check_resampled, refuse_copies, refuse_repeats
 from mialeak._numerics.order import Order
 from mialeak._numerics.rank_tests import Pairs, indistinguishable
 from mialeak._report.text import at_most
 from mialeak.auditing import audit, audit_power, one_run_audit
 from mialeak.auditing._checks import require_direction
-from mialeak.auditing._copies import check_resampled, refuse_copies, refuse_repeats
 from mialeak.auditing._intervals import area_interval
 from mialeak.cli import main
 from mialeak.tradeoff import EmpiricalTradeOff, GaussianTradeOff
@@ -130,7 +130,7 @@ class TestCopies:
         for place in range(200):
             worlds = rng.integers(0, 8, (2, 100)) / 8
             order = Order.of(*worlds, higher_is_member=True, rng=0)
-            refuse_copies(order)
+            refuse_copies(order.inside, order.outside)
             refuse_repeats(order)
             assert check_resampled(order) == []
             if place < 5:

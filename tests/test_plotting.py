@@ -11,7 +11,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from mialeak.plotting import LeakageDisplay, TradeOffDisplay, _tradeoff
+from mialeak.auditing import audit
+from mialeak.plotting import AuditDisplay, LeakageDisplay, TradeOffDisplay, _tradeoff
 from mialeak.tradeoff import EmpiricalTradeOff, GaussianTradeOff, PiecewiseTradeOff
 
 mpl.use("Agg")
@@ -342,3 +343,14 @@ def test_few_of_many_points_are_drawn_and_their_band_covers_the_rest(monkeypatch
     assert np.all(few.upper[one] >= every.upper[other] - 1e-15)
     width = every.upper[other] - every.lower[other]
     assert np.all(few.upper[one] - few.lower[one] < 1.5 * width + 0.01)
+
+
+def test_losses_are_drawn_as_they_are_audited():
+    """They were drawn as scores that prove 0."""
+    rng = np.random.default_rng(5)
+    losses = 0.1 * rng.exponential(size=300), rng.exponential(size=300)
+    with pytest.raises(ValueError, match="pass higher_is_member=False"):
+        AuditDisplay.from_scores(*losses)
+    drawn = AuditDisplay.from_scores(*losses, higher_is_member=False)
+    assert drawn.result.epsilon_lower == audit(*losses, higher_is_member=False).epsilon_lower > 1.0
+    assert AuditDisplay.from_scores(*losses, allow_reversed=True).result.epsilon_lower < 0.1

@@ -444,3 +444,19 @@ class TestOverfitting:
         arguments = {"member_losses": [0.0], "nonmember_losses": [1.0]} | change
         with pytest.raises(ValueError, match=message):
             overfitting_security_bound(**arguments)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda i, o: (i, np.append(i, o)), "nonmember_losses must be those of one world; .* 200 "),
+        (lambda i, o: (i, i), "nonmember_losses must be draws of their own; .* 200 scores"),
+        (lambda i, o: (np.repeat(i, 3), o), "member_losses must be independent; .* occurs 3 times"),
+    ],
+)
+def test_losses_of_one_side_twice_are_refused(change, message):
+    rng = np.random.default_rng(4)
+    inside, outside = 0.1 * rng.exponential(size=200), rng.exponential(size=300)
+    overfitting_security_bound(inside, outside)
+    with pytest.raises(ValueError, match=message):
+        overfitting_security_bound(*change(inside, outside))

@@ -6,8 +6,10 @@ import itertools
 from fractions import Fraction
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, strategies as st
+from scipy import stats
 
 from mialeak.tradeoff import EmpiricalTradeOff, PiecewiseTradeOff, _empirical
 
@@ -204,3 +206,33 @@ def test_bad_scores_are_refused(inside, outside, message):
 def test_scores_that_are_no_numbers_are_refused():
     with pytest.raises(TypeError, match="in_scores must be an array of real numbers"):
         EmpiricalTradeOff(["a"], [1.0])
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        (lambda i, o: (i, pd.concat([i, o])), "out_scores must be those of one world; they hold"),
+        (lambda i, o: (i, i), "out_scores must be draws of their own; they are the 90 scores"),
+        (lambda i, o: (i, np.exp(o).rename("confidence")), "be the same quantity .* are two"),
+        (
+            lambda i, o: (np.exp(i).rename("prob"), 100.0 * np.exp(o).rename("prob")),
+            "out_scores must have the unit of the scores of the other world; 'prob' goes up to ",
+        ),
+    ],
+)
+def test_one_world_twice_and_two_quantities_are_refused(change, message):
+    rng = np.random.default_rng(3)
+    inside, outside = (pd.Series(-rng.exponential(k, 90), name="logit") for k in (0.3, 1.0))
+    EmpiricalTradeOff(inside, outside)
+    for allow_reversed in (False, True):
+        with pytest.raises(ValueError, match=message):
+            EmpiricalTradeOff(*change(inside, outside), allow_reversed=allow_reversed)
+
+
+def test_quantiles_of_two_laws_are_taken():
+    """They mirror one another; in an audit, minus the scores of the other world are no draws."""
+    place = (np.arange(999) + 0.5) / 999
+    measured = EmpiricalTradeOff(stats.norm.ppf(place) + 0.5, stats.norm.ppf(place) - 0.5)
+    assert measured.advantage == pytest.approx(2.0 * stats.norm.cdf(0.5) - 1.0, abs=2e-3)
+    few = np.arange(40.0) % 4
+    assert EmpiricalTradeOff(few, few).advantage == 0.0

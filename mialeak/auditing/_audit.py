@@ -12,6 +12,7 @@ from scipy.special import ndtri
 
 from mialeak._arrays import FloatArray, as_choice, as_flag, as_probability
 from mialeak._checks.audits.beside import beside_index, refuse_runs
+from mialeak._checks.audits.copies import check_resampled, refuse_copies, refuse_repeats
 from mialeak._checks.audits.scores import cautions_of_names
 from mialeak._numerics.order import Order, smallest_bound
 from mialeak._numerics.rank_tests import GAUSSIAN, Curves, Pairs, indistinguishable
@@ -29,7 +30,6 @@ from mialeak.auditing._checks import (
     require_direction,
     verdict_on,
 )
-from mialeak.auditing._copies import check_resampled, refuse_copies, refuse_repeats
 from mialeak.auditing._documents import (
     OF_RUNS,
     audit_columns,
@@ -404,7 +404,7 @@ def audit(
     refuse_matrices(out_scores, "out_scores")
     order = Order.of(in_scores, out_scores, higher_is_member=higher_is_member, rng=rng)
     refuse_flags(order, higher_is_member=higher_is_member)
-    refuse_copies(order)
+    refuse_copies(order.inside, order.outside)
     refuse_repeats(order)
     series = refuse_orders(in_scores, out_scores)
     refuse_runs(list(worlds), [beside_index(each) for each in worlds.values()], series)

@@ -13,6 +13,7 @@ from scipy.special import betaincc, expit
 from mialeak._arrays import FloatArray, as_count, as_flag, as_float, as_floats, invalid, require
 from mialeak._blocks import as_rng
 from mialeak._checks.audits.beside import cautions_of_index
+from mialeak._checks.audits.copies import check_resampled, refuse_repeats
 from mialeak._checks.audits.scores import cautions_of_names
 from mialeak._numerics.order import IntArray, Order
 from mialeak._report.document import Document
@@ -28,7 +29,6 @@ from mialeak.auditing._checks import (
     verdict_on,
     warn_of_order,
 )
-from mialeak.auditing._copies import check_resampled, refuse_repeats
 from mialeak.auditing._documents import (
     OF_CANARIES,
     cautions_of,

@@ -58,7 +58,8 @@ def warns_of_another_order(values: FloatArray, coins: BoolArray, design: Design)
         if other >= least and abs(given) < _SHARE * other:
             warn(
                 f"the scores agree with the flags {order.words} ({other:.0f} standard deviations "
-                f"of fair coins), and not with the flags as they stand ({given:.1f}): {order.remedy}",
+                f"of fair coins), and not with the flags as they stand ({given:.1f}): "
+                f"{order.remedy}",
             )
             return True
     if _warns_of_places(signs, flags[:, :_SEEN], "row", scale):

@@ -38,6 +38,7 @@ def score_columns(options: argparse.Namespace) -> tuple[FloatArray, FloatArray]:
     are_two = len(files) == 2 and options.inside != options.outside
     if are_two and options.member is options.score is None:
         _refuse_matrices(*files)
+        _refuse_a_row(*files)
     by_index = _same_index(*files) if is_run and are_two else None
     if by_index is None:
         for file in files:
@@ -112,6 +113,19 @@ def _refuse_matrices(first: _File, second: _File) -> None:
         )
 
 
+def _refuse_a_row(*files: _File) -> None:
+    """Refuse an array of numbers in one row, beside as many in one column."""
+    if not all(file.path.lower().endswith(_ARRAYS) and file.names for file in files):
+        return
+    shapes = [(len(each.table[each.names[0]]), len(each.names)) for each in files]
+    for file, shape in zip(files, shapes, strict=True):
+        if shape[1] > 1 == shape[0] and shape[::-1] in shapes:
+            raise ValueError(
+                f"{file.path} must have one column, a row for each score; its shape is {shape}, "
+                f"and that of the other file {shape[::-1]}. Write its rows as columns (transpose)"
+            )
+
+
 def _are_flags(file: _File, name: str) -> bool:
     """Whether a column holds 0 and 1 only."""
     try:
@@ -172,10 +186,10 @@ def _of_runs(
         worlds.append(beside(file.table, file.names, [name]))
     noticed: list[str] = []
     if not any(map(_is_array, files)):
-        noticed = cautions_of_worlds(chosen, scores, "in_scores")
+        noticed = cautions_of_worlds(chosen, scores)
     parts = [constant_words(columns) for columns in worlds]
     for names in (_names_of_files(files, chosen), parts):
-        again = cautions_of_worlds(names, scores, "in_scores", are_files=True)
+        again = cautions_of_worlds(names, scores, are_files=True)
         noticed = noticed or again
     options.noticed += noticed
     refuse_runs([file.path for file in files], worlds, scores)

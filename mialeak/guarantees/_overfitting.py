@@ -10,6 +10,7 @@ import numpy as np
 
 from mialeak._arrays import FloatArray, as_flag, as_float, as_scores, invalid
 from mialeak._checks.audits.beside import beside_index, refuse_runs
+from mialeak._checks.audits.copies import check_resampled, refuse_copies, refuse_repeats
 from mialeak._checks.audits.scores import are_turned, cautions_of_names, name_of, refuse_score_name
 from mialeak._numerics.order import Order, smallest_bound
 from mialeak._numerics.rank_tests import Curves, Pairs
@@ -93,8 +94,9 @@ def overfitting_security_bound(
     ------
     ValueError
         For no losses, NaN among them (with count and index), more than one axis of them, those
-        called confidences or the like, flags in place of losses, parameters out of range, or losses
-        that are larger of members.
+        called confidences or the like, flags in place of losses, parameters out of range, losses
+        that are larger of members, and copies of losses: all of one side among those of the other,
+        or each of them several times.
 
     Notes
     -----
@@ -128,6 +130,11 @@ def overfitting_security_bound(
     if not as_flag(allow_reversed, "allow_reversed"):
         _require_direction(inside, outside)
     order = Order.of(inside, outside, higher_is_member=False, rng=0)
+    names = ("member_losses", "nonmember_losses")
+    refuse_copies(order.inside, order.outside, names)
+    refuse_repeats(order, names)
+    for caution in check_resampled(order, names):
+        warn(caution)
 
     def bound(one: Order) -> float:
         pairs = Pairs.of(one, 1.0 - level)

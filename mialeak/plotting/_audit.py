@@ -75,6 +75,8 @@ class AuditDisplay:
         *,
         delta: Any = 0.0,
         confidence: Any = 0.95,
+        higher_is_member: bool = True,
+        allow_reversed: bool = False,
         theory: dict[str, TradeOff] | None = None,
         kind: Kind = "curve",
         ax: Axes | None = None,
@@ -84,7 +86,7 @@ class AuditDisplay:
 
         Parameters
         ----------
-        in_scores, out_scores, delta, confidence
+        in_scores, out_scores, delta, confidence, higher_is_member, allow_reversed
             As for :func:`mialeak.auditing`.
         theory, kind, ax, scale
             As for :meth:`from_result`.
@@ -92,10 +94,20 @@ class AuditDisplay:
         Returns
         -------
         AuditDisplay
+
+        Raises
+        ------
+        ValueError
+            As :func:`mialeak.auditing.audit` does, such as for scores that point the other way.
         """
         result = audit(
-            in_scores, out_scores, delta=delta, confidence=confidence, allow_reversed=True
-        )  # a curve below the diagonal shows it
+            in_scores,
+            out_scores,
+            delta=delta,
+            confidence=confidence,
+            higher_is_member=higher_is_member,
+            allow_reversed=allow_reversed,
+        )
         return cls.from_result(result, theory=theory, kind=kind, ax=ax, scale=scale)
 
     @classmethod

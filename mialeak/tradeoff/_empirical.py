@@ -11,6 +11,8 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, as_flag, as_scores, invalid
+from mialeak._checks.audits.copies import refuse_copies
+from mialeak._checks.audits.scores import name_of, refuse_quantities
 from mialeak._numerics.corners import Corners, between
 from mialeak._numerics.order import refuse_rates
 from mialeak._results import Direction, Kind
@@ -67,7 +69,8 @@ class EmpiricalTradeOff(TradeOff):
     ------
     ValueError
         If there are no scores in one of the worlds, NaN among them (with count and index), flags in
-        place of scores, or scores that are larger out.
+        place of scores, scores that are larger out, the scores of one world among those of the
+        other, or Series that by their names are two quantities, or have two units.
 
     Notes
     -----
@@ -116,6 +119,9 @@ class EmpiricalTradeOff(TradeOff):
         _refuse_flags(inside, outside, "in_scores")
         _refuse_flags(outside, inside, "out_scores")
         refuse_rates(inside, outside)
+        refuse_quantities([name_of(in_scores), name_of(out_scores)], [inside, outside])
+        inside, outside = np.sort(inside, axis=None), np.sort(outside, axis=None)
+        refuse_copies(inside, outside, are_draws=False)
         hits, false, threshold = _count_above(inside, outside)
         for part in (hits, false, threshold):
             part.setflags(write=False)
@@ -263,8 +269,8 @@ def _refuse_flags(scores: FloatArray, others: FloatArray, name: str) -> None:
 def _count_above(
     inside: FloatArray, outside: FloatArray
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64], FloatArray]:
-    """Counts of the scores at or above each distinct score, in descending order, after 0."""
-    runs = np.concatenate([np.sort(inside), np.sort(outside)])
+    """Counts of the rising scores at or above each distinct one, in descending order, after 0."""
+    runs = np.concatenate([inside, outside])
     order = np.argsort(runs, kind="stable")  # merges the two runs, linear in their length
     values = runs[order]
     first = np.flatnonzero(np.append(True, values[1:] != values[:-1]))

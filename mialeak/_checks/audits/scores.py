@@ -29,6 +29,7 @@ __all__ = [
     "names_ratio",
     "names_signals",
     "refuse_flag_name",
+    "refuse_quantities",
     "refuse_row_numbers",
     "refuse_score_name",
     "refuse_turned",
@@ -246,21 +247,25 @@ def cautions_of_names(
     names = [name_of(values) for values in scores.values()]
     if len(names) != 2 or None in names:
         return cautions_of_fits(names[0]) if len(names) == 1 else []
-    return cautions_of_worlds(names, [*scores.values()], next(iter(scores)))
+    return cautions_of_worlds(names, [*scores.values()], [*scores])
 
 
 def cautions_of_worlds(
-    names: Sequence[Any], worlds: Sequence[Any], argument: str, *, are_files: bool = False
+    names: Sequence[Any],
+    worlds: Sequence[Any],
+    arguments: Sequence[str] = ("in_scores", "out_scores"),
+    *,
+    are_files: bool = False,
 ) -> list[str]:
     """Cautions of the names of both worlds; refuse those of two parts, settings or quantities.
 
     Names of files may state more than a quantity: of their words only those of units are compared.
     """
-    if argument != "member_losses":  # which are called so
-        _refuse_members([str(name) for name in names], argument)
-    _refuse_parts([str(name) for name in names], argument)
-    _refuse_settings(names, argument)
-    _refuse_quantities(names, worlds, argument)
+    if arguments[0] != "member_losses":  # which are called so
+        _refuse_members([str(name) for name in names], arguments[0])
+    _refuse_parts([str(name) for name in names], arguments[0])
+    _refuse_settings(names, arguments[0])
+    refuse_quantities(names, worlds, arguments)
     words = [_quantity(name) for name in names]
     if are_files:
         words = [frozenset(filter(_UNITS.fullmatch, each)) for each in words]
@@ -434,7 +439,11 @@ def _settings(name: str) -> Iterator[tuple[str, float]]:
             yield word, float(number.replace("p", "."))
 
 
-def _refuse_quantities(names: Sequence[Any], worlds: Sequence[Any], argument: str) -> None:
+def refuse_quantities(
+    names: Sequence[Any],
+    worlds: Sequence[Any],
+    arguments: Sequence[str] = ("in_scores", "out_scores"),
+) -> None:
     """Refuse scores of two worlds that by their names are two quantities, or have two units.
 
     `names` are None for scores without one.  Probabilities of one world lie between 0 and 1, and
@@ -448,7 +457,8 @@ def _refuse_quantities(names: Sequence[Any], worlds: Sequence[Any], argument: st
             f"be the same quantity as the scores of the other world; by their names "
             f"{names[0]!r} and {names[1]!r} are two"
         )
-        invalid(argument, rule, remedy="Pass one quantity for both, or one name if they are one")
+        remedy = "Pass one quantity for both, or one name if they are one"
+        invalid(arguments[0], rule, remedy=remedy)
     if not all(name and is_called(name, _PERCENTABLE) for name in names):
         return
     if any("log" in str(name).lower() for name in names):
@@ -462,7 +472,7 @@ def _refuse_quantities(names: Sequence[Any], worlds: Sequence[Any], argument: st
             f"{most[place]:.4g}, in per cent, and {names[1 - place]!r} up to {most[1 - place]:.4g}"
         )
         remedy = "Divide by 100, or rename scores that are no probabilities"
-        invalid(("in_scores", "out_scores")[place], rule, remedy=remedy)
+        invalid(arguments[place], rule, remedy=remedy)
 
 
 def _top_of_unit(scores: Any) -> float:

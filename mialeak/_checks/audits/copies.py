@@ -23,31 +23,39 @@ _EACH = 5
 _DECIMALS, _BITS = 9, 24
 
 
-def refuse_copies(order: Order) -> None:
-    """Refuse the same scores as those of both worlds; few values may agree by chance."""
-    ends = order.inside[[0, -1]]
-    same = np.array_equal(ends, order.outside[[0, -1]])  # decides nearly always
-    same = same and np.array_equal(order.inside, order.outside)
-    if same and np.count_nonzero(np.diff(order.inside)) >= _VALUES:
-        rule = f"be draws of their own; they are the {order.inside.size} scores of the other world"
-        invalid("out_scores", rule)
+def refuse_copies(
+    inside: FloatArray,
+    outside: FloatArray,
+    names: tuple[str, str] = ("in_scores", "out_scores"),
+    *,
+    are_draws: bool = True,
+) -> None:
+    """Refuse the same rising scores as those of both worlds; few values may agree by chance.
 
-    is_mirror = np.array_equal(ends, -order.outside[[-1, 0]])
-    is_mirror = is_mirror and np.array_equal(order.inside, -order.outside[::-1])
-    if is_mirror and np.count_nonzero(np.diff(order.inside)) >= _VALUES:
+    Those of a curve may be quantiles in place of draws, which mirror one another where laws do.
+    """
+    ends = inside[[0, -1]]
+    same = np.array_equal(ends, outside[[0, -1]])  # decides nearly always
+    same = same and np.array_equal(inside, outside)
+    if same and np.count_nonzero(np.diff(inside)) >= _VALUES:
+        rule = f"be draws of their own; they are the {inside.size} scores of the other world"
+        invalid(names[1], rule)
+
+    is_mirror = are_draws and np.array_equal(ends, -outside[[-1, 0]])
+    is_mirror = is_mirror and np.array_equal(inside, -outside[::-1])
+    if is_mirror and np.count_nonzero(np.diff(inside)) >= _VALUES:
         rule = "be draws of their own; they are minus the scores of the other world"
         remedy = "Differences of pairs of runs are one world: pass the scores of both worlds"
-        invalid("out_scores", rule, remedy=remedy)
-    worlds = {"in_scores": order.inside, "out_scores": order.outside}
-    (name, short), (other, long) = sorted(worlds.items(), key=lambda world: world[1].size)
+        invalid(names[1], rule, remedy=remedy)
+    worlds = zip(names, (inside, outside), strict=True)
+    (name, short), (other, long) = sorted(worlds, key=lambda world: world[1].size)
     is_part = _VALUES <= short.size < long.size and bool(np.isin(short, long).all())
     if is_part and (np.diff(short) > 0.0).all() and (np.diff(long) > 0.0).all():
         rule = f"be those of one world; they hold the {short.size} scores of the other world too"
         invalid(other, rule, remedy=f"Leave out those of {name}")
-    for name, scores in worlds.items():
-        if scores[0] != scores[-1] or scores.size < _VALUES:
+    for name, scores, beyond in zip(names, (inside, outside), (outside, inside), strict=True):
+        if not are_draws or scores[0] != scores[-1] or scores.size < _VALUES:
             continue
-        beyond = order.outside if name == "in_scores" else order.inside
         beside = min(int((beyond < scores[0]).sum()), int((beyond > scores[0]).sum()))
         if beside >= 0.1 * beyond.size:
             rule = (
