@@ -182,3 +182,19 @@ def test_a_training_that_loads_the_model_of_the_control_is_refused(values):
         with pytest.raises(ValueError, match=r"train must train anew.* those of the control"):
             dp_sgd_audit(train, 200, control=train, rng=1)
     assert dp_sgd_audit(lambda m: train(m) * 0 + stored[-1], 200, control=train, rng=1)
+
+
+def test_scores_that_point_the_other_way_are_named_whatever_the_control_proves():
+    """They were "not refuted", with 0 proved."""
+    draws = np.random.default_rng(3).normal(size=400)
+
+    def train(member, noise=1.0, sign=1.0):
+        return sign * (2.0 * member + noise * draws)
+
+    options = {"control": lambda member: train(member, 0.1), "claimed_epsilon": 2.9, "rng": 0}
+    assert dp_sgd_audit(train, 400, **options).verdict != "untested"
+    turned = dp_sgd_audit(lambda member: train(member, sign=-1.0), 400, **options)
+    assert turned.control.bound.epsilon_lower > 2.9
+    assert turned.verdict == "untested"
+    assert "The scores point the other way" in turned.statement
+    assert "not caught" not in turned.statement

@@ -230,15 +230,18 @@ def judge(result: DPSGDAudit, control: DPSGDAudit | None) -> tuple[Verdict, str]
         return "proved", " ".join([f"Epsilon is at least {at_most(epsilon)}.", *shown])
     sentences = []
     misread = _misread(result.scores)
+    right, made = bound.correct, int(np.count_nonzero(result.guesses))
+    is_turned = bool(bdtr(right, made, 0.5) <= _REVERSED)
     if control is not None:
         reached = control.bound.epsilon_lower
-        if not misread and reached > (claim or 0.0) and epsilon < reached:
+        is_caught = reached > (claim or 0.0) and epsilon < reached
+        if is_caught and not misread and not is_turned:
             of_claim = "Nothing" if claim is None else f"The claimed epsilon {claim:.3g}"
             verb = "is proved" if claim is None else "is not refuted"
             lead = f"{of_claim} {verb}: {at_most(epsilon)} is proved, and {at_most(reached)} of the"
             hidden = _hidden(result, sampled=False)
             return "not refuted", " ".join([f"{lead} control.", *hidden, *shown])
-        if not misread:
+        if not is_caught and not misread:
             sentences = [f"The control was not caught: {at_most(reached)} is proved of it."]
             theirs = [_misread(control.scores), *_hidden(control)]
             if any(theirs):
@@ -255,10 +258,9 @@ def judge(result: DPSGDAudit, control: DPSGDAudit | None) -> tuple[Verdict, str]
         ]
     else:
         sentences.insert(0, f"{asked}.")
-    right, made = bound.correct, int(np.count_nonzero(result.guesses))
     if epsilon > 0.0:
         sentences.append(f"Proved is an epsilon of {at_most(epsilon)}.")
-    if bdtr(right, made, 0.5) <= _REVERSED:
+    if is_turned:
         sentences.append(
             f"The scores point the other way: {right} of {made} guesses are right. A score has to "
             "be larger for a member."
