@@ -93,3 +93,19 @@ def test_the_table_of_claims_that_are_not_testable():
         for flag in member.tolist():
             stream.update(2.0 * flag - 1.0, flag)
         assert stream.epsilon_lower == pytest.approx(stated, abs=0.15)
+
+
+@pytest.mark.parametrize("claim", [0.1, 3.0, 50.0])
+def test_a_printed_audit_states_the_verdict_on_its_claim(claim):
+    """Only the shell did."""
+    rng = np.random.default_rng(8)
+    members = rng.random(400) < 0.5
+    scores = rng.normal(2.0 * members)
+    for result in (
+        one_run_audit(scores, members, claimed_epsilon=claim),
+        audit(scores[members], scores[~members], claimed_epsilon=claim),
+    ):
+        words = " ".join(str(result).split())
+        assert f"The claimed epsilon {claim:g} (" in words
+        assert f") is {result.verdict}" in words
+    assert "claimed" not in str(one_run_audit(scores, members))

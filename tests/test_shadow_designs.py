@@ -172,3 +172,16 @@ def test_scores_in_the_order_of_their_flags_are_not_warned_of():
             also = 0.6 * leak * np.roll(members, 1, axis=1)
             shadow_audit(rng.normal(leak * members + also), members)
             shadow_audit(np.round(rng.normal(leak * members)), members)
+
+
+@pytest.mark.parametrize(("value", "where"), [(False, "no model"), (True, "all models")])
+def test_examples_without_coins_are_named(value, where):
+    """Their columns were called those of augmentations."""
+    rng = np.random.default_rng(7)
+    members = rng.random((64, 320)) < 0.5
+    members[:, 300:] = value
+    with pytest.raises(ValueError, match=f"20 of 320 examples are in {where}, such as column 300"):
+        shadow_audit(rng.normal(size=members.shape), members)
+    few = rng.random((3, 200)) < 0.5  # about 25 are in no model, by chance
+    assert (~few).all(axis=0).any()
+    quiet(rng.normal(size=few.shape), few)

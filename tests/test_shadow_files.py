@@ -132,3 +132,17 @@ def test_matrices_whose_axes_are_named_are_not_taken_transposed(capsys, tmp_path
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert shadow_audit(*(each.reset_index(drop=True) for each in other)).n_models == 40
+
+
+def test_a_row_beside_a_column_and_a_file_with_both_matrices_are_named(capsys, tmp_path, frames):
+    scores, flags, both = (str(tmp_path / name) for name in ("s.npy", "m.npy", "both.npz"))
+    np.save(scores, np.arange(64.0)[:, None] % 7.3)
+    np.save(flags, 1 * frames[1].to_numpy()[None, :, 0])
+    np.savez(both, scores=frames[0], members=frames[1])
+    for line, words in (
+        ([scores, flags, "--one-run"], "m.npy must have one column, a row for each score; its"),
+        ([both, "--shadow"], "OUT, a file with the matrix of flags"),
+        ([both, flags, "--shadow"], "both.npz must hold one array; it holds 2"),
+    ):
+        assert main(["audit", *line]) == 1
+        assert words in " ".join(capsys.readouterr().err.split())

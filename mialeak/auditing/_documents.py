@@ -247,6 +247,7 @@ def audit_document(result: AuditResult) -> Document:
     ]
     runs = f"the scores are those of {result.n_in + result.n_out:,} separate runs"
     lead = _lead(result.epsilon_lower, result.confidence, runs, delta=result.delta)
+    lead = f"{lead} {result.claim()}".rstrip()
     return Document(lead, sections, compared=_COMPARED, cautions=result._cautions, assumed=OF_RUNS)
 
 
@@ -300,6 +301,7 @@ def one_run_document(result: OneRunResult) -> Document:
     )
     coins = f"a fair coin put each of the {result.n_canaries:,} canaries in"
     lead = _lead(result.epsilon_lower, result.confidence, coins, delta=result.delta)
+    lead = f"{lead} {result.claim()}".rstrip()
     sections = [Section("The run", [notes])]
     return Document(
         lead,

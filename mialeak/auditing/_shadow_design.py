@@ -87,6 +87,7 @@ def _refuse_copies(coins: BoolArray, *, is_half: bool, is_paired: bool) -> None:
     own, each of half of the models where all are, and in pairs of models.
     """
     models, examples = coins.shape
+    _refuse_unused(coins)
     columns = np.packbits(coins.T, axis=1)
     times = np.unique(columns, axis=0, return_counts=True)[1].astype(np.float64)
     equal = 0.5 * float(times @ (times - 1.0))
@@ -106,6 +107,20 @@ def _refuse_copies(coins: BoolArray, *, is_half: bool, is_paired: bool) -> None:
         "what is proved is then of the example, or the person"
     )
     invalid("members", rule, remedy=remedy)
+
+
+def _refuse_unused(coins: BoolArray) -> None:
+    """Refuse examples that are in no model, or in all, of which chance makes so many seldom."""
+    models, examples = coins.shape
+    for value, where in ((False, "no model"), (True, "all models")):
+        same = int((coins == value).all(axis=0).sum())
+        if same and pdtrc(same - 1.0, examples * 2.0**-models) <= _CHANCE:
+            first = int(np.argmax((coins == value).all(axis=0)))
+            rule = (
+                f"come of fair coins; {same:,} of {examples:,} examples are in {where}, such as "
+                f"column {first}, as test examples or training examples without a coin are"
+            )
+            invalid("members", rule, remedy="Leave them out, of scores as well")
 
 
 def _pairs(coins: BoolArray) -> list[tuple[slice, slice]]:

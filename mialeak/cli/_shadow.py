@@ -115,7 +115,10 @@ def _columns(path: str, options: argparse.Namespace) -> Any:
     if Path(path).suffix.lower() in (".npy", ".npz"):
         blocks = [rows for _, rows in read_blocks(path, 1 << 22)]
         if len(blocks) != 1:
-            raise ValueError(f"{path} must hold one array; it holds {len(blocks)}")
+            raise ValueError(
+                f"{path} must hold one array; it holds {len(blocks)}. Save scores and flags each "
+                "by numpy.save, in a file of its own"
+            )
         matrix = as_floats(np.asarray(blocks[0]), path)
         if matrix.ndim != 2:
             cure = ""

@@ -178,7 +178,11 @@ def run(options: argparse.Namespace) -> int:
     claim = {name: content.pop(name) for name in ("claimed_epsilon", "verdict")}
     content["claim"] = None if result.verdict is None else claim
     document = result.document()
-    document = replace(document, cautions=[*options.noticed, *warned, *document.cautions])
+    document = replace(
+        document,
+        answer=document.answer.removesuffix(f" {result.claim()}"),  # is part of the verdict
+        cautions=[*options.noticed, *warned, *document.cautions],
+    )
     content["cautions"] = document.cautions
     return give_audit(
         options,
@@ -208,6 +212,11 @@ def _check_member(options: argparse.Namespace) -> None:
     """Flags come from a column of IN or from OUT, and go with canaries."""
     is_one = options.inside == options.outside
     if options.member is None:
+        if options.outside is None and options.shadow:
+            raise ValueError(
+                "the following arguments are required: OUT, a file with the matrix of flags, "
+                "models by examples, as that of scores in IN"
+            )
         if options.outside is None:
             raise ValueError(
                 "the following arguments are required: OUT, or --member COLUMN where IN holds "
