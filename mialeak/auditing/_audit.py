@@ -411,6 +411,7 @@ def audit(
     if not allow_reversed:
         require_direction(order, higher_is_member=higher_is_member)
     copies = check_resampled(order)
+    valued = cautions_of(order, *series, higher_is_member=higher_is_member)
     evidence = Evidence(order, 1.0 - level, direction, method)
     return AuditResult(
         epsilon_lower=evidence.epsilon(delta),
@@ -421,7 +422,7 @@ def audit(
         n_in=order.inside.size,
         n_out=order.outside.size,
         claimed_epsilon=claim,
-        _cautions=[*copies, *cautions_of(order, *series), *named],
+        _cautions=[*copies, *valued, *named],
         _is_higher=higher_is_member,
         _order=order,
         _evidence=evidence,

@@ -110,6 +110,14 @@ _CODE = (
     "one another, as a code of failed evaluations is. If so, leave these runs or canaries out, "
     "whatever their coins: they hide what the others prove."
 )
+_FILL = (
+    "{count:,} scores of both worlds are {value:g}, apart from all others, which differ from one "
+    "another, as where failed evaluations are filled with one value. If so, leave "
+    "these runs or canaries out, whatever their coins: they hide what the others prove."
+)
+#: Such scores are this share of all at least, and this share of all others differ; standard
+#: deviations by which their share of members differs from that of all at most.
+_SHARE_FILLED, _DIFFERENT, _ALIKE = 0.05, 0.95, 2.5
 _SORTED = (
     "The scores are sorted, so that their order does not show whether each is of a run of its own. "
     "Scores of the members and others of one model are not, and prove nothing."
@@ -149,7 +157,7 @@ def _is_sorted(scores: FloatArray) -> bool:
     return bool((scores[1:] >= scores[:-1]).all() or (scores[1:] <= scores[:-1]).all())
 
 
-def cautions_of(order: Order, *series: FloatArray) -> list[str]:
+def cautions_of(order: Order, *series: FloatArray, higher_is_member: bool = True) -> list[str]:
     """What may have been misunderstood: scores that are flags, and series that are sorted."""
 
     def spread(scores: FloatArray) -> float:
@@ -161,7 +169,7 @@ def cautions_of(order: Order, *series: FloatArray) -> list[str]:
         apart = float(inside[0] - outside[-1])
         cautions += [_APART] * (apart > max(spread(inside), spread(outside)))
     if not cautions:
-        cautions += _of_filled(order) + _of_codes(order)
+        cautions += _of_filled(order) or _of_codes(order) or _of_ends(order, higher_is_member)
     cautions += cautions_of_digits(inside, outside)
     for scores in series:
         if (
@@ -199,6 +207,37 @@ def _of_codes(order: Order) -> list[str]:
         if sign * (nearest - value) > sign * (furthest - nearest):
             return [_CODE.format(count=sum(held))]
     return []
+
+
+def _of_ends(order: Order, higher_is_member: bool) -> list[str]:
+    """A caution where many scores of both worlds are one value, apart from as many next to it.
+
+    A loss that is cut off, or a probability that is rounded to 1, has others near it.
+    """
+    worlds = order.inside, order.outside
+    for end in (0, -1):
+        value = float((min if end == 0 else max)(scores[end] for scores in worlds))
+        held = [int(np.count_nonzero(scores == value)) for scores in worlds]
+        count, sizes = sum(held), [scores.size for scores in worlds]
+        if count < max(_LEAST_FILLED, _SHARE_FILLED * sum(sizes)) or not np.isfinite(value):
+            continue
+        others = np.sort(np.concatenate([scores[scores != value] for scores in worlds]))
+        if others.size < count or np.unique(others).size < _DIFFERENT * others.size:
+            continue
+        near = others[:count] if end == 0 else others[-count:]
+        is_far = abs(value - near[end]) > near[-1] - near[0]
+        if is_far and _apart(held, sizes) < _ALIKE:
+            shown = value if higher_is_member else -value
+            return [_FILL.format(count=count, value=shown)]
+    return []
+
+
+def _apart(first: list[int], second: list[int]) -> float:
+    """Standard deviations by which two shares of members differ, if it is one share."""
+    (a, b), (c, d) = first, second
+    size = float(a + b + c + d)
+    spread = float(a + b) * (c + d) * (a + c) * (b + d)
+    return float(abs(a * d - b * c) * np.sqrt(size / spread)) if spread > 0.0 else 0.0
 
 
 def _lead(

@@ -339,7 +339,7 @@ def one_run_audit(
         claimed_epsilon=claim,
         p_value=p_value,
         _members=int(below[size]),
-        _cautions=[*copies, *cautions_of(order), *named],
+        _cautions=[*copies, *cautions_of(order, higher_is_member=higher_is_member), *named],
         _is_higher=higher_is_member,
         _choices=choices,
         _right=counts,

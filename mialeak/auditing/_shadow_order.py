@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import gammaln
 
 from mialeak._arrays import FloatArray
@@ -18,6 +19,8 @@ from mialeak._warnings import warn
 from mialeak.auditing._shadow_design import BoolArray, Design
 
 __all__ = ["warn_of_sorted_scores", "warns_of_another_order"]
+
+Singles = npt.NDArray[np.floating]
 
 #: Fair coins do with this probability at most what is warned of, and so many orders are tried.
 _CHANCE, _ORDERS = 1e-6, 11
@@ -31,7 +34,7 @@ _COLUMNS, _SEEN = 1000, 10_000
 class _Order(NamedTuple):
     """Flags in an order that mistakes make."""
 
-    flags: FloatArray
+    flags: Singles
     words: str
     remedy: str
 
@@ -73,7 +76,7 @@ def _least(choices: float) -> float:
     return float(np.sqrt(2.0 * (choices - np.log(_CHANCE))))
 
 
-def _orders(flags: FloatArray) -> Iterator[_Order]:
+def _orders(flags: Singles) -> Iterator[_Order]:
     """The flags of the columns that are seen transposed, reversed, or as numbers sorted as text."""
     if flags.shape[0] == flags.shape[1]:
         remedy = "one of the two is transposed. Pass both as models by examples"
@@ -96,7 +99,7 @@ def _orders(flags: FloatArray) -> Iterator[_Order]:
                 )
 
 
-def _warns_of_places(signs: FloatArray, flags: FloatArray, what: str, scale: float) -> bool:
+def _warns_of_places(signs: Singles, flags: Singles, what: str, scale: float) -> bool:
     """Warn where rows agree, each with one of the flags, with those at other places."""
     from scipy.optimize import linear_sum_assignment
 
