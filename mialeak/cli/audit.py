@@ -15,6 +15,7 @@ from mialeak.cli._scores import score_columns
 from mialeak.cli._shadow import run_shadow
 
 if TYPE_CHECKING:
+    from mialeak._report.document import Document
     from mialeak.auditing import AuditResult, OneRunResult
 
 __all__ = ["add_parser", "run"]
@@ -177,12 +178,8 @@ def run(options: argparse.Namespace) -> int:
     content = result.to_dict()
     claim = {name: content.pop(name) for name in ("claimed_epsilon", "verdict")}
     content["claim"] = None if result.verdict is None else claim
-    document = result.document()
-    document = replace(
-        document,
-        answer=document.answer.removesuffix(f" {result.claim()}"),  # is part of the verdict
-        cautions=[*options.noticed, *warned, *document.cautions],
-    )
+    document = _without_claim(result)
+    document = replace(document, cautions=[*options.noticed, *warned, *document.cautions])
     content["cautions"] = document.cautions
     return give_audit(
         options,
@@ -195,6 +192,12 @@ def run(options: argparse.Namespace) -> int:
         undecided=undecided or result.verdict == "not testable",
         panels=result.panels(),
     )
+
+
+def _without_claim(result: AuditResult | OneRunResult) -> Document:
+    """The report without the sentence on the claim, which is part of the verdict here."""
+    document = result.document()
+    return replace(document, answer=document.answer.removesuffix(f" {result.claim()}"))
 
 
 def _refuse_names_of_matrices(options: argparse.Namespace) -> None:
