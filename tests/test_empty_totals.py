@@ -155,6 +155,18 @@ def test_totals_of_values_that_no_row_shows_have_a_caution():
         assert any("twice" in each for each in cautions)
 
 
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+def test_totals_over_many_columns_are_found_without_an_overflow():
+    """The 23 columns that are summed over have 12**23 combinations, more than 2**63."""
+    rng = np.random.default_rng(0)
+    parts = pd.DataFrame({f"c{j}": rng.integers(0, 12, 400).astype(str) for j in range(24)})
+    parts["n"] = rng.integers(5, 60, 400)
+    table = pd.concat([parts, parts.groupby("c0")["n"].sum().reset_index()])
+    report = table_leakage(table, ["c0", "c1"], counts="n", na="drop")
+    assert report.plug_in == table_leakage(parts, ["c0", "c1"], counts="n").plug_in
+    assert report.rows == parts["n"].sum()
+
+
 @pytest.mark.parametrize("na", ["error", "drop", "category"])
 def test_controls_that_are_matched_to_cases_are_no_totals(na):
     """They have no stage, and as many of them as cases have each age and sex."""

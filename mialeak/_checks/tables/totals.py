@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import numpy as np
 import numpy.typing as npt
 
-from mialeak._arrays import invalid, listed
+from mialeak._arrays import MAX_COUNT, invalid, listed
 from mialeak._cells import codes_of, count_cells, summed
 from mialeak._checks.tables.classes import cautions_of_classes
 from mialeak._columns import Factor
@@ -187,7 +187,7 @@ def _rows_of_empties(
         return none, [], 0.0, []
     unseen = int(np.count_nonzero(detail) >= _FEWEST_CUT)
     single = {name for name, each in categories.items() if np.ptp(each.codes[detail]) == 0}
-    sizes = {name: np.count_nonzero(each.rows_of_level) for name, each in categories.items()}
+    sizes = {name: int(np.count_nonzero(each.rows_of_level)) for name, each in categories.items()}
     odds, rows, met, larger = 0.0, none, np.zeros(len(empty), np.bool_), 0
     for place, margin in enumerate(margins):
         if place >= _FIRST_MARGINS and odds == larger == 0:
@@ -200,7 +200,8 @@ def _rows_of_empties(
             odds, rows, met = odds + gained, rows | here, met | margin
         _, shown = _margin(kept, detail.astype(np.int64), detail, detail | here)
         # Each cell that is left out as small has less than the smallest shown.
-        hidden = math.prod(sizes[name] + unseen for name in away - single) - shown
+        listable = math.prod(sizes[name] + unseen for name in away - single)
+        hidden = float(min(listable, MAX_COUNT)) - shown
         most = parts + np.maximum(hidden, 0) * (int(counts[detail].min()) - 1)
         fits = np.all((sums == 0) | ((parts <= sums) & (sums <= most)))
         larger += int(fits and sums.sum() >= parts.sum())
