@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from mialeak.cli import main
 from mialeak.releases import Release
 
 
@@ -40,3 +41,45 @@ def test_two_numbers_are_two_values_and_the_report_states_that():
     (caution,) = (each for each in release.leakage().cautions if "two values" in each)
     assert "with the two values 18 and 40 of column 'age', and 21 others lie between" in caution
     assert "age = { min = 18, max = 40 }" in caution
+
+
+@pytest.mark.parametrize(
+    ("condition", "words", "is_idle"),
+    [
+        ({"max": 65}, "age <= 65", True),
+        ({"max": 0.65}, "age <= 0.65", False),
+        ({"min": 0, "max": 65}, "0 <= age <= 65", True),
+        ({"min": "0.18"}, "age >= 0.18", True),
+        ({"min": 0.19}, "age >= 0.19", False),
+        ({"not": 0.25}, "age other than 0.25", False),
+    ],
+)
+def test_a_condition_that_excludes_nobody_is_stated_and_has_a_caution(condition, words, is_idle):
+    """The age is in hundreds of years, as in a table of visits to doctors."""
+    rng = np.random.default_rng(6)
+    ages = np.arange(19, 73, 2) / 100.0
+    people = {"age": rng.choice(ages, 900), "sex": rng.choice([0, 1], 900)}
+    people["age"][:2] = ages[[0, 3]]
+    release = Release(people)
+    release.add_table(["sex"], where={"age": condition, "sex": [0, 1]})
+    assert release.outputs == (f"table 1: sex, where {words}",)
+    met = [each for each in release.leakage().cautions if "excludes nobody" in each]
+    assert len(met) == is_idle
+    for each in met:
+        assert f"The condition {words} of table 1 excludes nobody" in each
+        assert "column 'age' holds 0.19 to 0.71" in each
+
+
+def test_a_gate_stops_at_a_condition_that_excludes_nobody(tmp_path, capsys):
+    rng = np.random.default_rng(7)
+    ages, sexes = rng.choice(np.arange(19, 73) / 100.0, 900), rng.choice(["f", "m"], 900)
+    rows = "".join(f"{age:.2f},{sex}\n" for age, sex in zip(ages, sexes, strict=True))
+    (tmp_path / "people.csv").write_text("age,sex\n" + rows)
+    plan = tmp_path / "plan.toml"
+    text = 'schema = "mialeak.release-plan/1"\npeople = "people.csv"\n[limits]\ndetermined = 0\n'
+    text += '[[outputs]]\ntable = ["sex"]\nwhere = { age = { max = 65 } }\n'
+    plan.write_text(text)
+    assert main(["release", str(plan)]) == 3
+    assert "where age <= 65" in capsys.readouterr().out
+    plan.write_text(text.replace("max = 65", "max = 0.95, min = 0.19"))
+    assert main(["release", str(plan)]) == 0

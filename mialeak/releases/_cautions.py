@@ -112,8 +112,17 @@ def _of_small_cells(people: People, outputs: Sequence[Output]) -> list[str]:
 
 
 def _of_ends(people: People, outputs: Sequence[Output]) -> list[str]:
-    """A sentence for two values of a measurement that may be meant as the ends of a range."""
+    """A sentence for an end in another unit, or two values that may be meant as those of a range.
+
+    An end that excludes nobody is in the unit of the column seldom.
+    """
     for output in outputs:
+        for name, values in output.where.idle.items():
+            return [
+                f"The condition {output.where.words[name]} of {output.name} excludes nobody: "
+                f"column {name!r} holds {values}. The end of a condition is in the unit of the "
+                "column (years, months, thousands). If it is, leave the condition out."
+            ]
         for name, mask in output.where.masks.items():
             numbers = people.column(name).numbers()
             if numbers is None or np.count_nonzero(mask) != 2 or numbers.size < _FEWEST_MEASURED:

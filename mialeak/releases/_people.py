@@ -228,12 +228,15 @@ def is_quantity(value: Any) -> bool:
 class Where:
     """A sub-population: for each column that limits it, the values that belong to it.
 
-    `words` has the conditions with one end as they were put; two may select the same values.
+    `words` has the conditions with one end, and those that exclude nobody, as they were put; two
+    may select the same values.  `idle` has the range of the column for an end beyond which nobody
+    is, though no value of the column is the end.
     """
 
     masks: dict[Any, BoolArray]
     rows: BoolArray
     words: dict[Any, str]
+    idle: dict[Any, str]
 
     @classmethod
     def of(cls, people: People, where: Any) -> Where:
@@ -246,6 +249,7 @@ class Where:
             invalid("where", rule, value=where, error=TypeError)
         masks: dict[Any, BoolArray] = {}
         words: dict[Any, str] = {}
+        idle: dict[Any, str] = {}
         rows = np.ones(sum(people.sizes), np.bool_)
         for name, condition in (where or {}).items():
             column, pair = people.column(name, "where"), isinstance(condition, tuple)
@@ -258,10 +262,12 @@ class Where:
             masks[name] = _mask(column, condition)
             if put := _named(column, masks[name], condition):
                 words[name] = put
+            if of_all := _range_of_idle(column, masks[name], condition):
+                idle[name] = of_all
             rows &= masks[name][column.codes]
         if not rows[: people.rows].any():
             invalid("where", "select at least one of the people", value=dict(where or {}))
-        return cls(masks, rows, words)
+        return cls(masks, rows, words, idle)
 
 
 def between(column: Column, values: Sequence[Any]) -> int:
@@ -311,7 +317,26 @@ def _named(column: Column, mask: BoolArray, condition: Any) -> str:
             or_missing = " or missing" if (each & missing).any() else ""
             column.conditions[each.tobytes()] = f"{name} {word} {printable(end)}{or_missing}"
             put = put or column.conditions[each.tobytes()]
+    elif isinstance(condition, Mapping) and {"min", "max"} == set(condition) and mask.all():
+        low, high = printable(condition["min"]), printable(condition["max"])
+        put = f"{low} <= {printable(column.name)} <= {high}"
     return put
+
+
+def _range_of_idle(column: Column, mask: BoolArray, condition: Any) -> str:
+    """The range of a column of which a condition with ends excludes nobody; else, "".
+
+    An end that is a value of the column is in its unit: for adults, "min = 18" is no mistake.
+    """
+    if not isinstance(condition, Mapping) or "not" in condition:
+        return ""
+    values: list[Any] = [value for value in column.values if value is not None]
+    ends = [float(x) if isinstance(x, str) and is_number(x) else x for x in condition.values()]
+    if column.numbers() is not None:
+        values = list(map(float, values))
+    if len(values) > np.count_nonzero(mask) or not {*ends}.isdisjoint(values):
+        return ""
+    return f"{printable(min(values))} to {printable(max(values))}"
 
 
 def _among(column: Column, values: Any) -> BoolArray:
@@ -397,7 +422,7 @@ def conditions_in_words(
     parts = []
     for name, mask in masks.items():
         if where is not None and name in where.words and np.array_equal(mask, where.masks[name]):
-            parts.append("" if mask.all() else where.words[name])
+            parts.append(where.words[name])
         else:
             parts.append("" if mask.all() else people.column(name).words(mask))
     return ", ".join(filter(None, parts)) or "everyone"
