@@ -434,3 +434,40 @@ def test_a_recode_table_of_decimals_is_that_of_whole_numbers(tmp_path):
     assert lines == ["column,value,code", "age,20,20", "age,30.5,30.5", "age,85,80+"]
     report = table_leakage({"age": [20, 20, 85]}, recode=tmp_path / "codes.csv")
     assert [report.cell_values(cell)["age"] for cell in (0, 1)] == ["20", "80+"]
+
+
+@pytest.mark.parametrize(
+    ("rules", "words"),
+    [
+        ({"top": 120}, "top code 120 of column 'x' changes no value: it holds 0 to 41"),
+        ({"bin": 5, "top": 100}, "top code 100 of column 'x' changes no value"),
+        ({"top": 60}, None),  # one for all years of a series
+        ({"bin": 5, "top": 41}, None),
+        ({"bottom": 3, "top": 30}, None),
+    ],
+)
+def test_the_code_of_an_end_in_months_of_a_column_in_years_has_a_caution(rules, words):
+    tenure = np.random.default_rng(8).integers(0, 42, 2000)
+    tenure[:2] = 0, 41
+    met = table_leakage({"x": tenure, "y": tenure % 2}, recode={"x": rules}).cautions
+    met = [each for each in met if "unit of the column" in each]
+    assert [words in each for each in met] == ([True] if words else [])
+
+
+@pytest.mark.parametrize(
+    ("rules", "is_met"),
+    [
+        ({"bin": 10, "top": 100}, True),  # thousands
+        ({"bin": 10_000, "top": 100_000}, False),
+        ({"top": 1}, False),  # any earnings
+        ({"bottom": 5000}, False),
+        ({"bottom": 500_000}, True),
+    ],
+)
+def test_the_code_of_an_end_that_nearly_all_earnings_have_has_a_caution(rules, is_met):
+    rng = np.random.default_rng(9)
+    dollars = np.where(rng.random(2000) < 0.3, 0, rng.lognormal(10.0, 0.8, 2000).round(-2))
+    dollars[0] = 600_000
+    met = table_leakage({"x": dollars, "y": dollars % 2}, recode={"x": rules}).cautions
+    met = [each for each in met if "that of nearly all rows: it holds 0 to 600000" in each]
+    assert len(met) == is_met

@@ -465,7 +465,7 @@ def _cautions(counted: _Counted, person: Any, counts: Any) -> list[str | LaterCa
         *cautions_of_blank_rows(blank if counted.n_missing else 0),
         *cautions_of_index(table, counted.unrecoded if persons is None else {}),
         *cautions_of(factors, persons, counted.unrecoded),
-        *cautions_of_recoding(counted.unrecoded, factors),
+        *cautions_of_recoding(counted.unrecoded, factors, counted.recoding),
     ]
     if person is None:
         cautions += cautions_of_periods(table, factors) + cautions_of_alike(values, sizes)

@@ -7,7 +7,7 @@ import io
 import json
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from os import PathLike
@@ -36,6 +36,10 @@ _OTHER, _DROPPED = "other", "*"
 _END = re.compile(r"[-+,]|up to ")
 #: An open class at the top, and a decimal comma.
 _TOP, _COMMA = re.compile(r"(\d+)\s*\+"), re.compile(r"-?\d+,\d+")
+#: Times the largest number that the code of an end is beyond where it is in another unit; the least
+#: numbers of a measurement, and the share of these, and of the rows above 0, which one class of its
+#: end holds then: "100+" of earnings in dollars.
+_BEYOND, _FEWEST_MEASURED, _NEARLY_ALL = 2.0, 20, 0.95
 #: What a recode table is called in JSON, and the columns of one in CSV.
 _SCHEMA, _HEADER = "mialeak.recode/1", ("column", "value", "code")
 
@@ -360,22 +364,59 @@ def recoded(
     return out, Recoding(settled)
 
 
-def cautions_of_recoding(before: dict[Any, Factor], after: dict[Any, Factor]) -> list[str]:
-    """A sentence for each column of which recoding leaves one value, though it is not dropped."""
+def cautions_of_recoding(
+    before: dict[Any, Factor], after: dict[Any, Factor], recoding: Recoding | None
+) -> list[str]:
+    """A sentence for each column recoded in another unit, or to one value, though not dropped."""
+    if recoding is None:
+        return []
     merged = [
         name
-        for name, factor in after.items()
-        if factor is not before[name]
-        and np.unique(factor.codes).size == 1 < np.unique(before[name].codes).size
-        and factor.value(int(factor.codes[0])) != _DROPPED
+        for name in recoding.rules
+        if np.unique(after[name].codes).size == 1 < np.unique(before[name].codes).size
+        and after[name].value(int(after[name].codes[0])) != _DROPPED
     ]
-    bands = {
+    banded = {
         name: before[name]
-        for name, factor in after.items()
-        if factor is not before[name] and any(map(_END.search, map(str, factor.levels)))
+        for name in recoding.rules
+        if any(map(_END.search, map(str, after[name].levels)))
     }
-    return cautions_of_thousands(bands) + [
-        f"Recoding makes all values of column {name!r} one: the table is that of the other "
-        "columns. A band, or the code of an end, is in the unit of the column."
-        for name in merged
+    return [
+        *cautions_of_thousands(banded),
+        *(
+            f"Recoding makes all values of column {name!r} one: the table is that of the other "
+            "columns. A band, or the code of an end, is in the unit of the column."
+            for name in merged
+        ),
+        *(
+            f"The {words}: it holds {held}. A band, or the code of an end, is in the unit of the "
+            "column (years, months, thousands)."
+            for name, rules in recoding.rules.items()
+            if name not in merged
+            for words, held in _of_ends(name, before[name], rules)
+        ),
     ]
+
+
+def _of_ends(name: Any, factor: Factor, rules: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """What the code of an end does in another unit than the column, and what the column holds.
+
+    It is far beyond all numbers, or nearly all are beyond it.  A class of all above 0 is no sign.
+    """
+    ends = {key: rules[key] for key in ("bottom", "top") if key in rules}
+    used = np.flatnonzero(factor.rows_of_level)
+    if not ends or not used.size:
+        return
+    numbers = np.array([_number(factor.value(code), name) for code in used.tolist()])
+    rows, low, high = factor.rows_of_level[used], float(numbers.min()), float(numbers.max())
+    held = f"{_plain(low)} to {_plain(high)}"
+    for key, end in ends.items():
+        is_top, positive = key == "top", numbers > 0.0
+        is_beyond = end > _BEYOND * high > 0.0 if is_top else low > _BEYOND * end > 0.0
+        of_end = numbers >= end if is_top else numbers <= end
+        is_class = numbers.size >= _FEWEST_MEASURED and of_end.mean() >= _NEARLY_ALL
+        is_class &= of_end[positive].any() and end not in (numbers[positive].min(initial=math.inf), 1.0)
+        is_most = rows[of_end & positive].sum() >= _NEARLY_ALL * rows[positive].sum()
+        if is_beyond or (is_class and is_most):
+            does = "changes no value" if is_beyond else "is that of nearly all rows"
+            yield f"{key} code {_plain(end)} of column {name!r} {does}", held
