@@ -22,6 +22,23 @@ def test_distinct_rows_are_no_persons(columns):
     assert any(SAYS in each for each in report.cautions)
 
 
+@pytest.mark.parametrize("chosen", [["education", "sex"], ["race", "sex"]])
+def test_rows_that_are_distinct_by_more_columns_than_are_counted_have_a_caution(chosen):
+    keys = ["age", "education", "race", "sex"]
+    people = pd.DataFrame({key: list(load_adult().columns[key]) for key in keys})
+    met = table_leakage(people.drop_duplicates(), chosen).cautions
+    assert any(SAYS in each and "rows are equal in '" in each for each in met)
+    assert not any(SAYS in each for each in table_leakage(people, chosen).cautions)
+
+
+def test_subjects_and_days_of_a_panel_may_be_distinct():
+    """Each pair of a subject and a day is there once: the rows are not made distinct."""
+    subjects, days = np.divmod(np.arange(400), 20)
+    groups = np.random.default_rng(3).integers(0, 2, 400)
+    panel = {"subject": subjects, "occasion": days, "group": groups}
+    assert not any(SAYS in each for each in table_leakage(panel, ["group"]).cautions)
+
+
 def tables(seeds):
     """Few persons of several ordinary columns."""
     for seed in range(seeds):
@@ -43,7 +60,9 @@ def tables(seeds):
 
 
 def test_ordinary_persons_may_all_differ():
-    assert not any(SAYS in each for frame in tables(200) for each in table_leakage(frame).cautions)
+    for frame in tables(200):
+        for columns in (None, list(frame)[:1]):
+            assert not any(SAYS in each for each in table_leakage(frame, columns).cautions)
 
 
 def test_numbers_of_few_persons_are_no_counts():

@@ -415,7 +415,10 @@ def _of_ends(name: Any, factor: Factor, rules: Mapping[str, Any]) -> Iterator[tu
         is_beyond = end > _BEYOND * high > 0.0 if is_top else low > _BEYOND * end > 0.0
         of_end = numbers >= end if is_top else numbers <= end
         is_class = numbers.size >= _FEWEST_MEASURED and of_end.mean() >= _NEARLY_ALL
-        is_class &= of_end[positive].any() and end not in (numbers[positive].min(initial=math.inf), 1.0)
+        is_class &= of_end[positive].any() and end not in (
+            numbers[positive].min(initial=math.inf),
+            1.0,
+        )
         is_most = rows[of_end & positive].sum() >= _NEARLY_ALL * rows[positive].sum()
         if is_beyond or (is_class and is_most):
             does = "changes no value" if is_beyond else "is that of nearly all rows"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import Any
@@ -116,7 +117,7 @@ def cautions_of_rows(
         cautions = _of_distinct(factors)
     is_more = len(every) > len(factors)
     if is_more and len(next(iter(every.values())).codes) >= cell_counts.sum():
-        return cautions or cautions_of_multiples(every, None)
+        return cautions or _of_distinct(every, True) or cautions_of_multiples(every, None)
     return cautions or cautions_of_multiples(values, cell_counts)
 
 
@@ -130,18 +131,27 @@ def columns_of_counts(every: Mapping[Any, Factor]) -> list[Any]:
     return met
 
 
-def _of_distinct(factors: Mapping[Any, Factor]) -> list[str]:
-    """A sentence if no two rows are equal, though persons of independent columns often would be."""
+def _of_distinct(factors: Mapping[Any, Factor], is_more: bool = False) -> list[str]:
+    """A sentence if no two rows are equal, though persons of independent columns often would be.
+
+    If `is_more` columns are looked at than are counted, not where two of several identify the rows:
+    subjects and days of a panel.
+    """
     rows = len(next(iter(factors.values())).codes)
     if rows < 2 or len(factors) > MOST_COLUMNS or numbers_within(factors):
         return []
     pairs = rows * (rows - 1) / 2.0
-    pairs *= math.prod(agreeing(*codes_of(factor)) for factor in factors.values())
-    if pairs < _FEWEST_EQUAL:
+    columns = [codes_of(factor) for factor in factors.values()]
+    pairs *= math.prod(agreeing(*column) for column in columns)
+    if pairs < _FEWEST_EQUAL or not _rows_differ(columns, rows):
         return []
+    pairs_of_columns = itertools.combinations(columns, 2) if is_more and len(columns) > 2 else ()
+    if any(_rows_differ(pair, rows) for pair in pairs_of_columns):
+        return []
+    where = f" in {listed(factors)}" * is_more
     return [
-        f"No two of the {rows:,} rows are equal, where about {pairs:,.0f} pairs of so many persons "
-        "would be: each combination of values seems to be listed once (SELECT DISTINCT, "
+        f"No two of the {rows:,} rows are equal{where}, where about {pairs:,.0f} pairs of so many "
+        "persons would be: each combination of values seems to be listed once (SELECT DISTINCT, "
         "drop_duplicates). Pass one row for each person, or the counts of the combinations with "
         "counts='n'."
     ]
