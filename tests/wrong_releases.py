@@ -175,6 +175,11 @@ PLANS = [
         ["different values of column 'year'", "keep the rows of one value"],
     ),
     cautioned(
+        "several surveys below each other",
+        csv(["survey", *COLUMNS], [f"W{1 + k % 2}" for k in range(ROWS)], SEXES, TOWNS, AGES),
+        ["different values of column 'survey'", "keep the rows of one value"],
+    ),
+    cautioned(
         "the table of counts in place of its people",
         csv(["sex", "town", "n"], *zip(*CELLS, strict=True), COUNTS),
         ["look like a table of counts: column 'n'", "Pass one row for each person"],

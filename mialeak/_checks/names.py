@@ -23,6 +23,7 @@ __all__ = [
     "is_copies_name",
     "is_count_name",
     "is_count_of_persons",
+    "is_date_name",
     "is_group_name",
     "is_household_name",
     "is_name_of_relatives",
@@ -108,6 +109,14 @@ _PERIOD = re.compile(
     r"(year|yr|wave|round|month|quarter|term|period|jahr|welle|år)s?"
     r"|(year|wave|round|sweep|time)[_. -]?(nr|no|num|number|id|code|label|point)"
 )
+
+#: Names of columns of dates and surveys: of periods if they hold a few days, years or waves.
+_DATE_WORDS = """
+date dates datum data dato fecha survey surveys survey_date surveydate
+erhebung erhebungsdatum erhebungszeitpunkt befragung befragungsdatum umfrage enquête enquete
+encuesta undersøgelse undersökning interview interview_date intdate int_date
+"""
+_DATES = frozenset(_DATE_WORDS.split())
 
 #: Names of columns that state what a number counts, or in which unit it is, in small letters.
 _MEASURE_WORDS = """
@@ -320,6 +329,11 @@ def is_period_name(name: Any) -> bool:
     """Whether a column has the name of years or waves, in each of which a person may be."""
     word = word_of(name)
     return word in _PERIODS or _PERIOD.fullmatch(word) is not None
+
+
+def is_date_name(name: Any) -> bool:
+    """Whether a column has the name of one of dates or surveys: a few of these are periods."""
+    return word_of(name) in _DATES
 
 
 def is_copies_name(name: Any) -> bool:

@@ -11,7 +11,13 @@ import numpy as np
 import numpy.typing as npt
 
 from mialeak._arrays import FloatArray
-from mialeak._checks.names import is_group_name, is_household_name, is_person_name
+from mialeak._checks.names import (
+    is_date_name,
+    is_group_name,
+    is_household_name,
+    is_period_name,
+    is_person_name,
+)
 from mialeak._columns import Factor, numeric_levels
 from mialeak._fields import is_number
 
@@ -20,6 +26,7 @@ __all__ = [
     "DATE",
     "LEVEL",
     "are_days",
+    "are_periods",
     "common_copies",
     "correlation_within",
     "differ_together",
@@ -43,6 +50,10 @@ DATE = re.compile(
     r"|\d{1,2}[-./]\d{1,2}[-./](?:19|20)\d\d",
     re.I,
 )
+
+#: A wave of a survey, and the most dates that are waves.
+_WAVE = re.compile(r"(w|wave|welle|vague|r|round|t|s)[ _.-]?\d{1,2}", re.I)
+_MOST_PERIODS = 20
 
 #: Level of the tests, and the rows and the people outside that each lumped value expects.
 LEVEL, _EXPECTED = 1e-9, 5.0
@@ -338,6 +349,17 @@ def _are_crossed(one: IntArray, other: IntArray) -> bool:
     """Whether neither column is a function of the other."""
     pairs = np.unique(one * (int(other.max()) + 1) + other).size
     return bool(pairs > max(np.unique(one).size, np.unique(other).size))
+
+
+def are_periods(name: Any, factor: Factor) -> bool:
+    """Whether a column has the name of periods, or of dates or surveys and holds a few of these."""
+    if is_period_name(name):
+        return True
+    shown = np.flatnonzero(factor.rows_of_level).tolist() if is_date_name(name) else []
+    values = [str(factor.value(code)).strip() for code in shown[: _MOST_PERIODS + 1]]
+    return 1 < len(values) <= _MOST_PERIODS and (
+        all(map(DATE.fullmatch, values)) or all(map(_WAVE.fullmatch, values))
+    )
 
 
 def are_days(factor: Factor) -> bool:

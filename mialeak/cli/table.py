@@ -425,6 +425,7 @@ def _with_heeded(wanted: list[str] | None, options: argparse.Namespace) -> Any:
         return None
     from mialeak._checks.names import (
         is_count_name,
+        is_date_name,
         is_household_name,
         is_period_name,
         is_person_name,
@@ -439,6 +440,7 @@ def _with_heeded(wanted: list[str] | None, options: argparse.Namespace) -> Any:
             name
             for name in names
             if is_period_name(name)
+            or is_date_name(name)
             or is_person_name(name)
             or is_household_name(name)
             or (

@@ -20,11 +20,11 @@ from mialeak._checks.lines import (
 from mialeak._checks.markers import marker_cautions
 from mialeak._checks.names import (
     is_count_name,
-    is_period_name,
     is_person_name,
 )
 from mialeak._checks.samples import (
     LEVEL,
+    are_periods,
     groups_of_rows,
     log_chance_of_all_cells,
     long_table,
@@ -242,7 +242,7 @@ def _of_rows(people: People, used: Sequence[Any], factors: dict[Any, Factor]) ->
                 f"Column {name!r} {why}. The report takes each row for one person: pass one row "
                 "for each person, or its leakage is too low for persons with several rows."
             )
-        elif is_period_name(name) and name not in used and np.unique(codes).size > 1:
+        elif name not in used and np.unique(codes).size > 1 and are_periods(name, factors[name]):
             cautions.append(
                 f"The people have different values of column {name!r}, which no output uses. If a "
                 f"person may be in several, keep the rows of one value of {name!r}."

@@ -20,6 +20,7 @@ from mialeak._checks.names import (
     NAMES_OF_VARIABLES,
     VARIANT,
     columns_that,
+    is_date_name,
     is_household_name,
     is_period_name,
     is_person_name,
@@ -28,6 +29,7 @@ from mialeak._checks.names import (
 )
 from mialeak._checks.samples import (
     DATE,
+    are_periods,
     groups_of_rows,
     number_persons,
     numbers_within,
@@ -201,9 +203,11 @@ def _of_names(factors: dict[Any, Factor]) -> list[str]:
 def cautions_of_periods(frame: Any, chosen: Container[Any], table: str = "table") -> list[str]:
     """A caution for columns of several years or waves that are left out, so that these add up."""
     for name in names_of(frame):
-        if name in chosen or not is_period_name(name):
+        if name in chosen or not (is_period_name(name) or is_date_name(name)):
             continue
         factor = dict(each_factor(frame, [name]))[name]
+        if not are_periods(name, factor):
+            continue
         values = np.flatnonzero(factor.rows_of_level)
         if values.size > _MOST_PERIODS and not DATE.fullmatch(str(factor.value(int(values[0])))):
             continue  # durations
