@@ -12,6 +12,13 @@ import numpy.typing as npt
 from mialeak._arrays import MAX_COUNT, invalid, listed
 from mialeak._cells import codes_of, count_cells, summed
 from mialeak._checks.tables.classes import cautions_of_classes
+from mialeak._checks.tables.levels import (
+    MOST_LEVELS,
+    keys_of,
+    log_counts,
+    sums_of_codes,
+    sums_of_levels,
+)
 from mialeak._columns import Factor
 from mialeak._fields import is_number
 
@@ -35,9 +42,8 @@ _FIRST_MARGINS = 4
 #: Rows from which all cells of a value of a column may be left out as small.
 _FEWEST_CUT = 10
 
-#: Levels of a column up to which sums of a part of them are looked for; of any part, by all parts
-#: and by elimination.
-_MOST_LEVELS = 400
+#: Levels of a column up to which sums of any part of them are looked for, by all parts and by
+#: elimination.
 _MOST_FOR_ALL, _MOST_ELIMINATED = 16, 160
 #: The residues of the elimination: products of two are below 2**62.
 _PRIME = 2**31 - 1
@@ -71,7 +77,8 @@ def cautions_of_sums(
             _total_of_shown(levels, size, group, counts, new),
             _subtotals(levels, size, group, counts, new),
             _of_any(levels, size, group, counts, new),
-            _of_codes(categories[name], levels, size, group, counts, new),
+            sums_of_codes(categories[name], levels, size, group, counts, new),
+            sums_of_levels(categories[name], levels, size, group, counts),
             key=lambda pair: pair[1],
         )
         missing = len(categories[name].levels)
@@ -305,7 +312,7 @@ def _shared_out(
     odds = 0.5 * float(np.log(sums).sum()) - present.size * math.log(2.0)
     if not 4 <= present.size <= _MOST_FOR_ALL or odds < math.log(_REFUSED):
         return [], 0
-    keys = _keys(levels, size, group, counts)[present]
+    keys = keys_of(levels, size, group, counts)[present]
     if np.unique(keys).size < keys.size:  # by design, as the arms of a trial
         return [], 0
     parts = np.zeros(1, np.int64)
@@ -325,12 +332,12 @@ def _subtotals(
     The counts of levels are compared by sums with random weights, modulo 2**64.
     """
     order = levels[np.sort(np.unique(levels, return_index=True)[1])]
-    if not 4 <= len(order) <= _MOST_LEVELS:
+    if not 4 <= len(order) <= MOST_LEVELS:
         return [], 0.0
-    sums = _keys(levels, size, group, counts)
+    sums = keys_of(levels, size, group, counts)
     upto = np.concatenate(([0], np.cumsum(sums[order])))
     runs = (upto[None, :] - upto[:, None])[np.triu_indices(len(upto), 2)]
-    odds = _log_counts(levels, size, counts, new) - math.log(len(runs))
+    odds = log_counts(levels, size, counts, new) - math.log(len(runs))
     met = order[np.isin(sums[order], runs) & (odds[order] > 0.0)]
     # So many of all levels could be chosen in at most len(order) ** len(met) ways.
     return met.tolist(), float(np.maximum(odds[met] - math.log(len(order)), 0.0).sum())
@@ -349,12 +356,12 @@ def _of_any(
     groups = int(group.max()) + 1
     if not 3 <= present.size <= _MOST_ELIMINATED or groups < 2:
         return [], 0.0
-    odds = _log_counts(levels, size, counts, new)
+    odds = log_counts(levels, size, counts, new)
     odds -= present.size * math.log(2.0) + math.log(present.size)
     if odds.max() <= 0.0:
         return [], 0.0
     if present.size <= _MOST_FOR_ALL:
-        keys = _keys(levels, size, group, counts)[present]
+        keys = keys_of(levels, size, group, counts)[present]
         sums = np.zeros(1, np.int64)
         for key in keys:
             sums = np.concatenate((sums, sums + key))
@@ -401,54 +408,13 @@ def _sums_of_smaller(
     return totals
 
 
-def _of_codes(
-    factor: Factor,
-    levels: npt.NDArray[Any],
-    size: int,
-    group: IntArray,
-    counts: IntArray,
-    new: Flags,
-) -> tuple[list[int], float]:
-    """The same for levels whose code is the beginning of those that they are sums of: A, A01."""
-    shown = np.unique(levels[levels < len(factor.levels)]).tolist()
-    names = sorted((str(factor.value(level)), level) for level in shown)
-    if not 3 <= len(names) <= _MOST_LEVELS:
-        return [], 0.0
-    sums = _keys(levels, size, group, counts)
-    odds = _log_counts(levels, size, counts, new) - math.log(len(names))
-    met = []
-    for place, (name, level) in enumerate(names):
-        parts: list[tuple[str, int]] = []  # directly below it
-        for other in names[place + 1 :]:
-            if not other[0].startswith(name):
-                break
-            if not (parts and other[0].startswith(parts[-1][0])):
-                parts.append(other)
-        if len(parts) > 1 and sums[[part for _, part in parts]].sum() == sums[level]:
-            met.append(level)
-    return met, float(np.maximum(odds[met], 0.0).sum())
-
-
-def _log_counts(
-    levels: npt.NDArray[Any], size: int, counts: IntArray, new: Flags
-) -> npt.NDArray[np.float64]:
-    """The logarithm of the odds against what a sum is being that of each level by chance."""
-    return np.asarray(np.bincount(levels[new], np.log(counts[new]), minlength=size), np.float64)
-
-
 def _is_new(levels: npt.NDArray[Any], group: IntArray, counts: IntArray) -> npt.NDArray[np.bool_]:
     """The cells of the first of all groups with the same counts of the same levels.
 
     Blocks have them by design: a sum that all of them show is no more than what one shows.
     """
-    keys = _keys(group, int(group.max()) + 1, levels, counts)
+    keys = keys_of(group, int(group.max()) + 1, levels, counts)
     return np.asarray(np.isin(group, np.unique(keys, return_index=True)[1]))
-
-
-def _keys(levels: npt.NDArray[Any], size: int, group: IntArray, counts: IntArray) -> IntArray:
-    """Sums of the counts of each level with random weights, modulo 2**64."""
-    weights = np.random.default_rng(0).integers(2**62, size=int(group.max()) + 1, dtype=np.int64)
-    return summed(levels, weights[group] * counts, size)
 
 
 def _words_of_margins(
@@ -460,7 +426,7 @@ def _words_of_margins(
     """
     places: dict[str, dict[Any, IntArray]] = {}
     for name, factor in categories.items():
-        if isinstance(factor.levels, range) or len(factor.levels) > _MOST_LEVELS:
+        if isinstance(factor.levels, range) or len(factor.levels) > MOST_LEVELS:
             continue
         for code in np.flatnonzero(factor.rows_of_level > 0).tolist():
             value = factor.value(code)
