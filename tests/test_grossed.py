@@ -155,3 +155,29 @@ def test_counts_of_events_have_a_caution_by_their_name(name):
     said = " ".join(table_leakage(table, counts=name).cautions)
     expected = f"Column {name!r} has the name of a number of events or days, of which a person may"
     assert (expected in said) == (name in EVENTS)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "effectif (en milliers)",
+        "población (miles)",
+        "migliaia",
+        "personen (x duizend)",
+        "liczba (tys.)",
+        "n (in 100)",
+        "n (hundreds)",
+        "Anzahl (in Hundert)",
+        "Personen (Tsd.)",
+        "persons (000s)",
+        "n_000",
+    ],
+)
+def test_counts_of_thousands_by_their_name_are_refused(name):
+    with pytest.raises(ValueError, match="of persons, not of thousands or hundreds of them"):
+        table_leakage(table(**{name: PERSONS}), KEY, counts=name)
+
+
+@pytest.mark.parametrize("name", ["n", "Anzahl", "n2000", "wave 100", "Personen 2019"])
+def test_names_with_other_numbers_are_those_of_counts(name):
+    assert table_leakage(table(**{name: PERSONS}), KEY, counts=name).rows == PERSONS.sum()

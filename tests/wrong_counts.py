@@ -405,20 +405,6 @@ COUNTS = [
         {"t.csv": YEARS},
         cautioned=True,
     ),
-    *(
-        Shell(
-            f"two waves of a table of counts, by a column {name!r} that is left out",
-            f"table t.csv --counts n --exclude {name}",
-            [f"The table has rows of different values of column {name!r}"],
-            {"t.csv": YEARS.replace("year", name).replace("2019", one).replace("2020", other)},
-            cautioned=True,
-        )
-        for name, one, other in [
-            ("Datum", "31.12.1984", "31.12.1985"),
-            ("Erhebung", "2019", "2020"),
-            ("survey", "W1", "W2"),
-        ]
-    ),
     Shell(
         "a register of two years",
         "table t.csv --counts n --population years.csv",

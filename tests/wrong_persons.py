@@ -54,6 +54,7 @@ SCHOOL = csv(["school", "sex", "indicator", "n"], *zip(*SCHOOLS, strict=True),
 SITES = csv(["snp", "genotype", "n"], ["rs1"] * 3 + ["rs2"] * 3 + ["rs3"] * 3,
             ["AA", "AG", "GG"] * 3, [101, 82, 28, 54, 92, 62, 140, 60, 11])  # fmt: skip
 TRACKS = [(grade, track) for grade in (5, 6, 7) for track in ("academic", "vocational")]
+YEARS = csv(["year", "sex", "n"], [2019, 2019, 2020, 2020], list("fmfm"), [110, 98, 115, 101])
 GIRLS, BOYS = [31, 12, 27, 18, 22, 15], [28, 19, 33, 11, 25, 14]
 
 PERSONS = [
@@ -265,6 +266,20 @@ PERSONS = [
             cautioned=True,
         )
         for words in (SHORT, ANSWERS)
+    ),
+    *(
+        Shell(
+            f"two waves of a table of counts, by a column {name!r} that is left out",
+            f"table t.csv --counts n --exclude {name}",
+            [f"The table has rows of different values of column {name!r}"],
+            {"t.csv": YEARS.replace("year", name).replace("2019", one).replace("2020", other)},
+            cautioned=True,
+        )
+        for name, one, other in [
+            ("Datum", "31.12.1984", "31.12.1985"),
+            ("Erhebung", "2019", "2020"),
+            ("survey", "W1", "W2"),
+        ]
     ),
 ]  # fmt: skip
 

@@ -372,7 +372,7 @@ TABLES = [
             ["not that of shares, means or amounts", f"got '{name}'"],
             {"counts.csv": COUNTED.replace(",n\n", f",{name}\n", 1)},
         )
-        for name in ("weighted_n", "cum_n", "estimate", "n_000", "index")
+        for name in ("weighted_n", "cum_n", "estimate", "index")
     ),
     Shell(
         "a significance level in place of the confidence, for a table",

@@ -13,7 +13,7 @@ from mialeak._arrays import invalid, listed, unsupported
 from mialeak._cells import Cells, codes_of, count_cells, keep_rows_of_levels, summed
 from mialeak._checks.lines import number_of_blank_rows
 from mialeak._checks.names import is_count_name, is_weight
-from mialeak._checks.tables.cautions import is_share
+from mialeak._checks.tables.cautions import is_share, is_unit
 from mialeak._checks.tables.counts import NEARLY_ALL, as_cell_counts
 from mialeak._checks.tables.crosstabs import check_index, check_rows_are_persons
 from mialeak._checks.tables.grossed import (
@@ -112,6 +112,13 @@ def read_rows(
         remedy = (
             f"If each row is one person, leave counts out and pass exclude=[{counts!r}]; if these "
             "are counts, rename the column"
+        )
+        invalid("counts", rule, value=counts, remedy=remedy)
+    if is_unit(counts):
+        rule = "be the column of counts of persons, not of thousands or hundreds of them"
+        remedy = (
+            "Pass counts of persons: rounded to thousands, they hide the rows alone in their cell. "
+            "If these are counts of persons, rename the column"
         )
         invalid("counts", rule, value=counts, remedy=remedy)
     if is_share(counts):

@@ -51,24 +51,32 @@ __all__ = [
     "cautions_of_unknown",
     "identifiers",
     "is_share",
+    "is_unit",
 ]
 
 IntArray = npt.NDArray[np.int64]
 
-#: Words in the names of columns of shares, means, thousands, amounts, estimates and sums up to a
-#: row, which count nobody.
+#: Words in the names of columns of shares, means, amounts, estimates and sums up to a row, which
+#: count nobody.
 _SHARE_WORDS = """
 pct perc percent percentage percentages share shares proportion prop rate rates ratio
 mean avg average median prozent anteil quote
 turnover revenue revenues income incomes wage wages salary salaries earnings hours
 eur euro euros usd dollar dollars gbp chf dkk nok sek pln
 umsatz lohn löhne einkommen salaire salaires omsætning omsättning lønn
-thousand thousands 1000 1000s 000 000s tsd tusind million millions mio
 weighted weight wtd wgt sumwt gewichtet hochgerechnet estimate estimated estimates est
 cum cumulative cumulated kumuliert index rank change growth diff difference score
 personyears pyears pyrs py years jahre personenjahre personår personaar lebensjahre fte vzä etp
 """
 _SHARES = frozenset(_SHARE_WORDS.split())
+#: Those of columns of thousands, hundreds or millions of persons; two words in turn are one.
+_UNIT_WORDS = """
+thousand thousands thous ths 1000 1000s 000 000s tsd tausend tusind tusinde tusen tusental duizend
+duizenden duizendtallen millier milliers miles migliaia milhares tys tysiące tisíc tisíce tuhat
+tuhatta ezer million millions mio millionen miljoen hundred hundreds hundert hunderte centaines
+in100 x100 100s
+"""
+_UNITS = frozenset(_UNIT_WORDS.split())
 
 #: Fewest numbers of a measurement, persons for each of them at most, and the first that are read.
 _FEWEST_MEASURED, _SHARED, _FIRST = 20, 10, 1000
@@ -349,8 +357,13 @@ def cautions_of_dropped(factors: dict[Any, Factor], rows: int, dropped: int) -> 
 
 
 def is_share(name: Any) -> bool:
-    """Whether it is the name of a column of shares, means, thousands or amounts."""
+    """Whether it is the name of a column of shares, means or amounts."""
     return not _SHARES.isdisjoint(words_of(str(name).replace("%", " pct ")))
+
+
+def is_unit(name: Any) -> bool:
+    """Whether it is the name of a column of thousands, hundreds or millions of persons."""
+    return not _UNITS.isdisjoint(words_of(name))
 
 
 def identifiers(factors: dict[Any, Factor]) -> list[Any]:

@@ -63,7 +63,7 @@ def sums_of_levels(
 
     The regions are the first or the last of the rows, or all or none of the states have the same
     first word.  That a part of the levels has half of one group has odds of n by chance, and of
-    about sqrt(n) in each further group.  If many levels agree, they do by design, as arms of a trial.
+    about sqrt(n) in each further group.  Many levels that agree do by design, as arms of a trial.
     """
     order = levels[np.sort(np.unique(levels, return_index=True)[1])]
     if not _FEWEST_AREAS < order.size <= MOST_LEVELS:
