@@ -24,6 +24,7 @@ from mialeak._checks.tables.cautions import (
 from mialeak._checks.tables.copies import cautions_later
 from mialeak._checks.tables.crosstabs import cautions_of_index
 from mialeak._checks.tables.rows import cautions_of_omitted_counts, cautions_of_rows
+from mialeak._checks.tables.running import cautions_of_running
 from mialeak._checks.tables.structure import (
     cautions_of_alike,
     cautions_of_counts,
@@ -416,9 +417,8 @@ def _count(
     table: Any, columns: Any, counts: Any, na: str, missing: Any, recode: Any, **options: Any
 ) -> _Counted:
     """Read, recode and count the columns of a table."""
-    unrecoded, persons, empty, notes = read_rows(
-        table, columns, counts=counts, missing=missing, na=na, **options
-    )
+    options |= {"counts": counts, "missing": missing, "na": na}
+    unrecoded, persons, empty, notes = read_rows(table, columns, **options)
     factors, recoding = recoded(unrecoded, as_recoding(recode), persons)
     kept, n_missing = kept_rows(factors, persons, na, counts)
     cells, row_cells, values = kept_cells(factors, kept, persons)
@@ -494,7 +494,7 @@ def _cautions(counted: _Counted, person: Any, counts: Any) -> list[str | LaterCa
         *cautions,
         *cautions_of_repeats(every),
         *cautions_of_measures(every, factors),
-        *cautions_of_sums(values, sizes),
+        *(cautions_of_sums(values, sizes) + cautions_of_running(values, sizes)),
         *cautions_of_counts(factors, sizes, counts),
         *(cautions_of_stacked(values, sizes, True) or cautions_of_shares(values, sizes)),
     ]
