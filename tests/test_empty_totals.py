@@ -200,3 +200,16 @@ def test_a_register_may_have_such_totals_too():
     assert any("Of the register: 23 of" in each or "left out" in each for each in report.cautions)
     with pytest.raises(ValueError, match="hold no totals"):
         table_leakage(sample, KEYS, population=counted, counts="n")
+
+
+def test_totals_that_are_left_out_by_their_word_are_not_looked_at_again():
+    """As pandas.crosstab(..., margins=True) has "All" beside an empty field."""
+    frame = persons()
+    crossed = pd.crosstab([frame["region"], frame["sex"]], frame["edu"], margins=True)
+    table = crossed.rename_axis(columns="edu").stack().reset_index(name="n")
+    table["sex"] = table["sex"].replace("", None)
+    assert table["sex"].isna().any()
+    table = {name: table[name].tolist() for name in table}
+    report = table_leakage(table, counts="n", total="All", na="category")
+    assert report.plug_in == table_leakage(frame, ["region", "sex", "edu"]).plug_in
+    assert not any("without a value in column" in each for each in report.cautions)

@@ -213,7 +213,7 @@ def _rows_of_empties(
         fits = np.all((sums == 0) | ((parts <= sums) & (sums <= most)))
         larger += int(fits and sums.sum() >= parts.sum())
     names = [name for name, is_in in zip(empty, met, strict=True) if is_in]
-    return rows, names, odds, list(empty) if larger == len(margins) else []
+    return rows, names, odds, list(empty) if larger == len(margins) > 0 else []
 
 
 def _refuse_sums(name: Any, met: str, values: list[Any], na: str) -> NoReturn:
