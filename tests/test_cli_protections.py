@@ -104,8 +104,8 @@ def test_a_column_of_words_is_merged_greedily(capsys):
         (["--protect", "suppress:3+gaussian:1"], "add noise before counts are hidden"),
         (["--protect", "cell-key:no-such.csv"], "got 'cell-key:no-such.csv' ([Errno 2] No such"),
         (["--coarsen", "2"], "--coarsen must be between 0 and 1; got 2 (see"),
-        (["--margins", "age,sex", "--coarsen", "0.1"], "--coarsen must be None with margins"),
-        (["--margins", "age", "--protect", "round:5"], "must be None with margins"),
+        (["--margins", "age,sex", "--coarsen", "0.1"], "--coarsen must be left out with margins"),
+        (["--margins", "age", "--protect", "round:5"], "must be left out with margins"),
     ],
 )  # fmt: skip
 def test_errors_are_one_line_and_exit_with_1(arguments, message, capsys):

@@ -7,6 +7,7 @@ import pytest
 
 from mialeak import Release, atom_leakage, table_leakage
 from mialeak.datasets import load_adult
+from mialeak.tables import estimate_max_leakage
 
 
 def test_one_table_of_a_sample_leaks_what_the_report_on_tables_states():
@@ -94,3 +95,22 @@ def test_a_random_sample_of_a_register_has_no_caution_by_columns_without_outputs
     release.add_table(["sex"])
     (caution,) = release.leakage().cautions
     assert "in column 'age', which no output counts by" in caution
+
+
+def test_a_further_table_lowers_no_lower_end_but_by_its_share_of_the_confidence():
+    """The counts of both bands of ages by sex and job follow, whatever is added."""
+    rng = np.random.default_rng(17)
+    people = {"sex": rng.choice(["f", "m"], 4000, p=[0.25, 0.75]), "job": rng.integers(0, 4, 4000)}
+    people |= {"age": rng.integers(20, 70, 4000), "born": rng.integers(0, 2, 4000)}
+    is_old = (people["age"] >= 60).astype(int)
+    counts = np.bincount(is_old * 8 + people["job"] * 2 + (people["sex"] == "f"))
+    release = Release(people)
+    release.add_table(["sex", "job"])
+    release.add_table(["sex", "job"], where={"age": {"max": 59}})
+    before = release.leakage().population.average.low
+    assert before == estimate_max_leakage(counts).low
+    release.add_table(["sex", "born"], where={"age": {"min": 60}})
+    after = release.leakage().population.average.low
+    # One of four candidates: the three tables, and the counts that follow from the first two.
+    assert after == estimate_max_leakage(counts, confidence=1.0 - 0.05 / 4).low
+    assert 0.99 * before < after < before

@@ -83,3 +83,20 @@ def test_a_gate_stops_at_a_condition_that_excludes_nobody(tmp_path, capsys):
     assert "where age <= 65" in capsys.readouterr().out
     plan.write_text(text.replace("max = 65", "max = 0.95, min = 0.19"))
     assert main(["release", str(plan)]) == 0
+
+
+def test_a_mean_of_those_with_a_value_is_limited_as_the_error_proposes():
+    people = {"income": [3.0, None, 5.0, 8.0, 8.0], "sex": list("fmffm")}
+    release = Release(people, na="category")
+    words = r"have no missing or infinite values.*limit it to them: (where=\{.*\})"
+    with pytest.raises(ValueError, match=words) as error:
+        release.add_mean(["income"])
+    assert "where={'income': {'min': 3}}" in str(error.value)
+    release.add_mean(["income"], where={"income": {"min": 3}})
+    assert release.outputs == ("mean 1: income, where income >= 3",)
+    assert np.isfinite(release.leakage().row_leakage.upper).all()
+
+
+def test_dropping_is_refused_with_its_cure():
+    with pytest.raises(ValueError, match=r"na must be .*condition in where leaves out those"):
+        Release({"sex": ["f", None]}, na="drop")

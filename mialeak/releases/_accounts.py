@@ -150,7 +150,8 @@ def account_of_sample(analysis: Analysis, joint: Estimate, confidence: float) ->
     of a group that follows, and at most what the count of its cell leaks; each for the whole range
     of probabilities that the count leaves.  The candidates for the rarest count share what the
     lower end may miss; for the riskiest row, the candidates of all cells do.  The average lies
-    between the estimate for the best single table and that for the counts of all cells.
+    between the estimate for the best single table, or for counts that follow from several, and that
+    for the counts of all cells.
     """
     atoms, n = analysis.atoms, analysis.n
     finest = np.ones_like(atoms.counts) if analysis.separates else atoms.counts

@@ -231,9 +231,16 @@ class Analysis:
 
     @functools.cached_property
     def tables(self) -> list[IntArray]:
-        """The counts of every output that is published as it is, with that of who is left out."""
+        """The counts of every output that is published as it is, with that of who is left out.
+
+        And those of the most cells by columns of a scope, if all of them follow from the outputs.
+        """
         counts = self.atoms.counts
-        return [self._sizes(place, counts) for place in np.flatnonzero(self._always).tolist()]
+        tables = [self._sizes(place, counts) for place in np.flatnonzero(self._always).tolist()]
+        scopes = {id(scope): scope for each in self.groups.sources for scope, _ in each}
+        whole = [scope for scope in scopes.values() if scope.design.determined.all()]
+        joint = [np.bincount(scope.of_atom, counts).astype(np.int64) for scope in whole]
+        return tables + sorted(joint, key=len)[-1:]
 
     @functools.cached_property
     def rarest_counts(self) -> tuple[IntArray, int]:

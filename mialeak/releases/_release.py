@@ -123,6 +123,10 @@ class Release:
     def __init__(
         self, people: Any, population: Any = None, *, na: str = "error", missing: Any = ()
     ) -> None:
+        if na == "drop":
+            rule = 'be "error" or "category": outputs drop other people, each by its own columns'
+            remedy = 'With na = "category" a condition in where leaves out those without a value'
+            invalid("na", rule, value=na, remedy=remedy)
         self._na = as_choice(na, "na", ("error", "category"))
         self._people = People(people, population, na=self._na, missing=missing)
         if self._people.in_register and self._people.sizes[1] <= self._people.rows:
@@ -241,7 +245,11 @@ class Release:
                 invalid(f"column {name!r}", rule, error=TypeError)
             averaged = np.where(where.rows, values[column.codes], 0.0)
             if not np.isfinite(averaged).all():
-                invalid(f"column {name!r}", "have no missing or infinite values, to be averaged")
+                rule = "have no missing or infinite values, to be averaged"
+                least = float(np.min(values, where=np.isfinite(values), initial=np.inf))
+                only = f"limit it to them: where={{{name!r}: {{'min': {least:g}}}}}"
+                remedy = f"If the mean is of those with a value, {only}"
+                invalid(f"column {name!r}", rule, remedy=remedy)
             if is_share(self._people, name, where):
                 shares.append(name)
             else:

@@ -132,7 +132,7 @@ def as_protections(
     """The arguments of ``table_leakage``, checked for cells with these values and counts."""
     if margins is not None and (protect is not None or coarsen is not None):
         name = "protect" if protect is not None else "coarsen"
-        rule = "be None with margins: protections are compared for all joint counts"
+        rule = "be left out with margins: protections are compared for all joint counts"
         remedy = "Leave one of the two out; Release takes several tables, each with its protection"
         invalid(name, rule, remedy=remedy)
     if coarsen is not None:
