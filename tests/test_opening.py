@@ -359,3 +359,16 @@ def test_views_of_strings_are_strings():
     views = pa.table({"a": pa.array(["x", "y", "x"], pa.string_view())})
     assert table_leakage(views, missing="y", na="drop").rows == 2
     assert table_leakage(pd.DataFrame({"a": ["x", "y", "x"]})).n_cells == 2
+
+
+@pytest.mark.parametrize("marker", ["DK", "sex=DK"])
+def test_a_label_passed_for_a_missing_value_is_refused_with_its_code(tmp_path, capsys, marker):
+    pyreadstat = pytest.importorskip("pyreadstat")
+    frame = pa.table({"sex": [1.0, 2.0, 9.0] * 20, "age": [30, 40, 50] * 20}).to_pandas()
+    labels = {"sex": {1: "m", 2: "f", 9: "DK"}}
+    pyreadstat.write_dta(frame, str(tmp_path / "t.dta"), variable_value_labels=labels)
+    line = ["table", str(tmp_path / "t.dta"), "--na", "drop", "--missing"]
+    assert main([*line, marker]) == 1
+    told = " ".join(capsys.readouterr().err.split())
+    assert "Codes are read, not their labels: pass 'sex=9' for 'DK'" in told
+    assert main([*line, "sex=9"]) == 0

@@ -196,7 +196,11 @@ def test_merged_cells_leak_at_most_the_budget_by_the_estimate(budget):
         ({"protect": 5}, TypeError, "protect must be a protection such as"),
         ({"coarsen": 1.5}, ValueError, "coarsen must be strictly between 0 and 1; got"),
         ({"coarsen": 0.1, "margins": ["a"]}, ValueError, "coarsen must be left out with margins"),
-        ({"protect": Round(5), "margins": ["a"]}, ValueError, "protect must be left out with margins"),
+        (
+            {"protect": Round(5), "margins": ["a"]},
+            ValueError,
+            "protect must be left out with margins",
+        ),
     ],
 )
 def test_what_is_no_protection_is_refused(arguments, error, message):

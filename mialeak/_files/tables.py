@@ -223,7 +223,7 @@ def _without_markers(
         names = table.column_names
         columns = {name: factor_from_arrow(table[name], name) for name in names}
     if must_occur:
-        _check_markers(columns, markers)
+        _check_markers(columns, markers, getattr(table, "labels", {}))
     without = {name: without_markers(each, markers, name) for name, each in columns.items()}
     if isinstance(table, StatisticalTable):
         described = StatisticalTable(without)
@@ -262,10 +262,14 @@ def read_blocks(path: str | Path, entries: int) -> Iterator[tuple[Any, Any]]:
         raise ValueError(f"{path} must end in .npy, .npz or .parquet, which states its format")
 
 
-def _check_markers(factors: Mapping[Any, Factor], markers: Sequence[str]) -> None:
+def _check_markers(
+    factors: Mapping[Any, Factor],
+    markers: Sequence[str],
+    labels: Mapping[str, Mapping[Any, str]],
+) -> None:
     """Refuse markers of which none is a value, and one of a column that has no such value.
 
-    Usual ones, "NA" and numbers below 0, may be passed for tables that have no missing value.
+    `labels` are those that a file of codes has for values of its columns.  Usual ones, "NA" and numbers below 0, may be passed for tables that have no missing value.
     """
     met = {
         marker
@@ -278,4 +282,10 @@ def _check_markers(factors: Mapping[Any, Factor], markers: Sequence[str]) -> Non
     if of_columns or (others and not met):
         which = (of_columns or others)[0]
         rule = "be values of the columns that are read, or of one of them as 'column=value'"
-        invalid("missing", rule, value=which, remedy="Leave it out if no value is missing")
+        remedy = "Leave it out if no value is missing"
+        label = which.partition("=")[2] if of_columns else which
+        for name, of_codes in labels.items():
+            for code in [code for code, each in of_codes.items() if each == label][:1]:
+                shown = int(code) if isinstance(code, float) and code.is_integer() else code
+                remedy = f"Codes are read, not their labels: pass '{name}={shown}' for {label!r}"
+        invalid("missing", rule, value=which, remedy=remedy)
