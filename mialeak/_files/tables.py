@@ -269,7 +269,8 @@ def _check_markers(
 ) -> None:
     """Refuse markers of which none is a value, and one of a column that has no such value.
 
-    `labels` are those that a file of codes has for values of its columns.  Usual ones, "NA" and numbers below 0, may be passed for tables that have no missing value.
+    `labels` are those that a file of codes has for values of its columns.  Usual markers, "NA" and
+    numbers below 0, may be passed for tables that have no missing value.
     """
     met = {
         marker
