@@ -73,10 +73,10 @@ def sums_of_levels(
         return [], 0.0
     sums = summed(group, counts, int(group.max()) + 1)
     odds = 0.5 * float(np.log(sums).sum()) + 0.5 * math.log(int(sums.max()))
-    for ways, part in _two_levels(factor, order):
+    for candidates, part in _two_levels(factor, order):
         if 1 < part.sum() < order.size - 1 and keys[order[part]].sum() == keys[order[~part]].sum():
             regions = part if 2 * part.sum() <= order.size else ~part
-            return order[regions].tolist(), max(odds - math.log(ways), 0.0)
+            return order[regions].tolist(), max(odds - math.log(candidates), 0.0)
     return [], 0.0
 
 
