@@ -36,3 +36,10 @@ def test_losses_that_are_cut_off_are_not_called_filled():
         ):
             result = one_run_audit(losses, member, higher_is_member=False)
             assert "filled" not in str(result)
+
+
+@pytest.mark.parametrize("is_higher", [True, False])
+def test_a_baseline_of_one_value_is_named_as_it_was_passed(is_higher):
+    """Losses were named with a minus."""
+    with pytest.raises(ValueError, match=r"all 20 are 0\.5, in the midst"):
+        audit(np.full(20, 0.5), np.linspace(0, 1, 50), higher_is_member=is_higher)

@@ -8,8 +8,10 @@ import pytest
 from mialeak import Release
 from mialeak.auditing import audit, shadow_audit
 from mialeak.estimators import least_squares_influence, mean_influence
+from mialeak.guarantees import overfitting_security_bound
 from mialeak.scores import covariance_score, edgeworth_score
 from mialeak.tables import table_leakage
+from mialeak.tradeoff import EmpiricalTradeOff
 
 RNG = np.random.default_rng(5)
 IN, OUT = RNG.normal(1.0, 1.0, 300), RNG.normal(size=300)
@@ -32,6 +34,18 @@ def test_an_audit_depends_on_the_order_of_scores_alone(largest):
     assert audit(beside(IN, *ends), beside(OUT, *ends[::-1])).epsilon_lower == expected > 0.0
     expected = audit(np.full(50, 90.0), OUT[:50]).epsilon_lower
     assert audit(np.full(50, largest), OUT[:50]).epsilon_lower == expected > 0.0
+
+
+@pytest.mark.parametrize("of_worlds", [audit, EmpiricalTradeOff, overfitting_security_bound])
+def test_copies_with_infinite_scores_are_refused_in_words(of_worlds):
+    """The differences of equal infinities are NaN, of which NumPy warned."""
+    scores = beside(OUT, -np.inf, -np.inf, np.inf, np.inf)
+    with pytest.raises(ValueError, match=r"be draws of their own; .* Pass the scores of each"):
+        of_worlds(scores, scores)
+    of_worlds(scores[:2], np.append(IN, scores[:2]))
+    once = beside(OUT, -np.inf, np.inf)
+    with pytest.raises(ValueError, match="they hold the 50 scores of the other world too"):
+        of_worlds(once[:50], once)
 
 
 def test_shadow_models_may_have_a_huge_score():

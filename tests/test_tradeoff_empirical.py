@@ -236,3 +236,17 @@ def test_quantiles_of_two_laws_are_taken():
     assert measured.advantage == pytest.approx(2.0 * stats.norm.cdf(0.5) - 1.0, abs=2e-3)
     few = np.arange(40.0) % 4
     assert EmpiricalTradeOff(few, few).advantage == 0.0
+
+
+def test_all_values_of_uniform_laws_are_taken():
+    """One range lies in the other, and is no sample that both worlds hold."""
+    measured = EmpiricalTradeOff(np.arange(10, 20), np.arange(20))
+    assert measured.advantage == 0.5
+    EmpiricalTradeOff(0.1 * np.arange(1, 12) + 1e3, 0.1 * np.arange(12) + 1e3)
+    rng = np.random.default_rng(5)
+    many = rng.integers(0, 20, 400)  # each value of one world is in the other, several times
+    assert EmpiricalTradeOff(many[:90] % 5 + 15, many).advantage > 0.7
+    for scale in (1e-12, 1.0):
+        scores = scale * rng.normal(size=60)
+        with pytest.raises(ValueError, match="they hold the 30 scores"):
+            EmpiricalTradeOff(scores[:30], scores)

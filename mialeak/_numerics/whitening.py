@@ -297,8 +297,8 @@ def _require_symmetric(matrix: FloatArray, name: str) -> None:
             continue
         with np.errstate(over="ignore"):
             gap = np.abs(matrix[block] - matrix[:, block].T)
-        least = np.multiply.outer(_SYMMETRIC * size[block], size)
-        bad = gap > least + _SYMMETRIC * np.abs(matrix[block])
+        allowed = np.multiply.outer(_SYMMETRIC * size[block], size)
+        bad = gap > allowed + _SYMMETRIC * np.abs(matrix[block])
         if bad.any():
             i, j = first_index(bad)
             i += start

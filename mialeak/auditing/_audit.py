@@ -404,7 +404,7 @@ def audit(
     refuse_matrices(out_scores, "out_scores")
     order = Order.of(in_scores, out_scores, higher_is_member=higher_is_member, rng=rng)
     refuse_flags(order, higher_is_member=higher_is_member)
-    refuse_copies(order.inside, order.outside)
+    refuse_copies(order.inside, order.outside, higher_is_member=higher_is_member)
     refuse_repeats(order)
     series = refuse_orders(in_scores, out_scores)
     refuse_runs(list(worlds), [beside_index(each) for each in worlds.values()], series)

@@ -131,7 +131,7 @@ def overfitting_security_bound(
         _require_direction(inside, outside)
     order = Order.of(inside, outside, higher_is_member=False, rng=0)
     names = ("member_losses", "nonmember_losses")
-    refuse_copies(order.inside, order.outside, names)
+    refuse_copies(order.inside, order.outside, names, higher_is_member=False)
     refuse_repeats(order, names)
     for caution in check_resampled(order, names):
         warn(caution)

@@ -28,29 +28,35 @@ def refuse_copies(
     outside: FloatArray,
     names: tuple[str, str] = ("in_scores", "out_scores"),
     *,
+    higher_is_member: bool = True,
     are_draws: bool = True,
 ) -> None:
     """Refuse the same rising scores as those of both worlds; few values may agree by chance.
 
-    Those of a curve may be quantiles in place of draws, which mirror one another where laws do.
+    Where losses are small for members, these are minus them.  Those of a curve may be quantiles, or
+    all values of a law, in place of draws: they mirror one another where laws do, and are evenly
+    spaced where the law is uniform.
     """
     ends = inside[[0, -1]]
     same = np.array_equal(ends, outside[[0, -1]])  # decides nearly always
     same = same and np.array_equal(inside, outside)
-    if same and np.count_nonzero(np.diff(inside)) >= _VALUES:
+    if same and _steps(inside) >= _VALUES:
         rule = f"be draws of their own; they are the {inside.size} scores of the other world"
-        invalid(names[1], rule)
+        invalid(names[1], rule, remedy="Pass the scores of each world once")
 
     is_mirror = are_draws and np.array_equal(ends, -outside[[-1, 0]])
     is_mirror = is_mirror and np.array_equal(inside, -outside[::-1])
-    if is_mirror and np.count_nonzero(np.diff(inside)) >= _VALUES:
+    if is_mirror and _steps(inside) >= _VALUES:
         rule = "be draws of their own; they are minus the scores of the other world"
         remedy = "Differences of pairs of runs are one world: pass the scores of both worlds"
         invalid(names[1], rule, remedy=remedy)
     worlds = zip(names, (inside, outside), strict=True)
     (name, short), (other, long) = sorted(worlds, key=lambda world: world[1].size)
-    is_part = _VALUES <= short.size < long.size and bool(np.isin(short, long).all())
-    if is_part and (np.diff(short) > 0.0).all() and (np.diff(long) > 0.0).all():
+    if (
+        _VALUES <= short.size < long.size
+        and _holds(long, short)
+        and (are_draws or _is_uneven(long))
+    ):
         rule = f"be those of one world; they hold the {short.size} scores of the other world too"
         invalid(other, rule, remedy=f"Leave out those of {name}")
     for name, scores, beyond in zip(names, (inside, outside), (outside, inside), strict=True):
@@ -58,11 +64,33 @@ def refuse_copies(
             continue
         beside = min(int((beyond < scores[0]).sum()), int((beyond > scores[0]).sum()))
         if beside >= 0.1 * beyond.size:
+            value = (scores[0] if higher_is_member else -scores[0]) + 0.0  # no -0
             rule = (
-                f"be draws of a world; all {scores.size} are {scores[0]:g}, in the midst of those "
-                "of the other world, as a threshold or a baseline is"
+                f"be draws of a world; all {scores.size} are {value:g}, in the midst of those of "
+                "the other world, as a threshold or a baseline is"
             )
             invalid(name, rule, remedy="Pass the scores of runs of that world")
+
+
+def _steps(rising: FloatArray) -> int:
+    """Steps between different scores, of which some may be infinite."""
+    return int(np.count_nonzero(rising[1:] > rising[:-1]))
+
+
+def _holds(long: FloatArray, short: FloatArray) -> bool:
+    """Whether each of the rising scores `short` is one of `long`, and no score is there twice."""
+    for part in (short[:_VALUES], short):  # the first few decide nearly always
+        places = np.minimum(np.searchsorted(long, part), long.size - 1)
+        if not np.array_equal(long[places], part):
+            return False
+    return all(_steps(scores) == scores.size - 1 for scores in (short, long))
+
+
+def _is_uneven(rising: FloatArray) -> bool:
+    """Whether scores, of which no two are equal, are not evenly spaced, but for rounding."""
+    with np.errstate(over="ignore"):
+        steps = np.diff(rising)
+    return not np.ptp(steps) < 1e-6 * steps.max()
 
 
 def refuse_repeats(order: Order, names: tuple[str, str] = ("in_scores", "out_scores")) -> None:

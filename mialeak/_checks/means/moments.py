@@ -60,6 +60,7 @@ _CENTRED = 0.2
 _TINY_MEAN, _STRAY = 1e-9, 1e-6
 
 
+@np.errstate(over="ignore")  # means of which a square overflows are no such moments
 def require_genotype_moments(target: Any, mean: FloatArray, cov: Any, n: int | None = None) -> None:
     """Refuse the moments of an allele, or of half of them, beside the genotypes 0, 1 and 2.
 
