@@ -16,7 +16,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from mialeak._arrays import invalid
+from mialeak._arrays import invalid, listed
 from mialeak._columns import (
     Factor,
     choose_columns,
@@ -284,9 +284,13 @@ def _check_markers(
         which = (of_columns or others)[0]
         rule = "be values of the columns that are read, or of one of them as 'column=value'"
         remedy = "Leave it out if no value is missing"
-        label = which.partition("=")[2] if of_columns else which
-        for name, of_codes in labels.items():
-            for code in [code for code, each in of_codes.items() if each == label][:1]:
-                shown = int(code) if isinstance(code, float) and code.is_integer() else code
-                remedy = f"Codes are read, not their labels: pass '{name}={shown}' for {label!r}"
+        column, _, label = which.partition("=") if of_columns else ("", "", which)
+        codes = [
+            f"{name}={int(code) if isinstance(code, float) and code.is_integer() else code}"
+            for name, of_codes in labels.items()
+            for code, each in of_codes.items()
+            if each == label and column in ("", name)
+        ]
+        if codes:
+            remedy = f"Codes are read, not their labels: pass {listed(codes)} for {label!r}"
         invalid("missing", rule, value=which, remedy=remedy)
