@@ -7,6 +7,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy import optimize
 
 from mialeak.auditing import shadow_audit
 
@@ -185,3 +186,20 @@ def test_examples_without_coins_are_named(value, where):
     few = rng.random((3, 200)) < 0.5  # about 25 are in no model, by chance
     assert (~few).all(axis=0).any()
     quiet(rng.normal(size=few.shape), few)
+
+
+def test_all_orders_are_searched_of_few_rows_and_columns_alone(monkeypatch):
+    """The search takes the third power of their number."""
+    sizes = []
+    search = optimize.linear_sum_assignment
+
+    def recorded(matrix, **options):
+        sizes.append(len(matrix))
+        return search(matrix, **options)
+
+    monkeypatch.setattr(optimize, "linear_sum_assignment", recorded)
+    rng = np.random.default_rng(8)
+    for shape in [(1001, 9), (12, 1001)]:
+        members = rng.random(shape) < 0.5
+        quiet(rng.normal(1.0 * members), members)
+    assert sizes == [9, 12]

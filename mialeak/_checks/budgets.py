@@ -29,8 +29,7 @@ def warn_of_exchange(epsilon: Any, delta: Any) -> None:
     if look_exchanged(epsilon, delta):
         x, share = (float(np.ravel(value)[0]) for value in (epsilon, delta))
         warn(
-            f"epsilon = {x:g} and delta = {share:g} look exchanged: a guarantee has a small delta, "
-            f"and with this one nothing better than {share:g} follows. For epsilon {share:g} and "
-            f"delta {x:g} pass epsilon={share:g}, delta={x:g}; if they are meant so, the answer "
-            "holds."
+            f"epsilon = {x:g} and delta = {share:g} look exchanged: a guarantee has a small delta. "
+            f"For epsilon {share:g} and delta {x:g} pass epsilon={share:g}, delta={x:g}; if they "
+            "are meant so, the answer holds."
         )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from mialeak._checks.audits.dependence import is_sorted
 from mialeak._checks.audits.digits import cautions_of_digits
 from mialeak._report.document import Document, Notes, Section, Table
 from mialeak._report.report import Panel, display
@@ -105,19 +106,23 @@ _FILLED = (
 )
 #: So many scores of a world that are the same are no coincidence, beside so many that differ.
 _LEAST_FILLED = 10
+_LEAVE_OUT = (
+    "If so, leave these runs or canaries out, whatever their coins: they hide what the others "
+    "prove."
+)
 _CODE = (
     "{count:,} scores of both worlds are one value, further from all others than these are from "
-    "one another, as a code of failed evaluations is. If so, leave these runs or canaries out, "
-    "whatever their coins: they hide what the others prove."
+    f"one another, as a code of failed evaluations is. {_LEAVE_OUT}"
 )
-_FILL = (
+_END = (
     "{count:,} scores of both worlds are {value:g}, apart from all others, which differ from one "
-    "another, as where failed evaluations are filled with one value. If so, leave "
-    "these runs or canaries out, whatever their coins: they hide what the others prove."
+    f"another, as where failed evaluations are filled with one value. {_LEAVE_OUT}"
 )
-#: Such scores are this share of all at least, and this share of all others differ; standard
-#: deviations by which their share of members differs from that of all at most.
-_SHARE_FILLED, _DIFFERENT, _ALIKE = 0.05, 0.95, 2.5
+#: At least this share of all scores is that value, and at least this share of the others differ.
+_SHARE_FILLED, _DIFFERENT = 0.05, 0.95
+#: Failures do not depend on the coins: the shares of members among the two differ by fewer standard
+#: deviations, which chance exceeds in 1.2 % of the data.
+_ALIKE = 2.5
 _SORTED = (
     "The scores are sorted, so that their order does not show whether each is of a run of its own. "
     "Scores of the members and others of one model are not, and prove nothing."
@@ -152,11 +157,6 @@ def claim_sentence(result: AuditResult | OneRunResult) -> str:
     return f"{sentence}: {at_most(result.epsilon_lower)} is proved; {reach}."
 
 
-def _is_sorted(scores: FloatArray) -> bool:
-    """Whether the scores rise or fall throughout."""
-    return bool((scores[1:] >= scores[:-1]).all() or (scores[1:] <= scores[:-1]).all())
-
-
 def cautions_of(order: Order, *series: FloatArray, higher_is_member: bool = True) -> list[str]:
     """What may have been misunderstood: scores that are flags, and series that are sorted."""
 
@@ -173,8 +173,8 @@ def cautions_of(order: Order, *series: FloatArray, higher_is_member: bool = True
     cautions += cautions_of_digits(inside, outside)
     for scores in series:
         if (
-            _is_sorted(scores[:_SORTED_LEAST])
-            and _is_sorted(scores)
+            is_sorted(scores[:_SORTED_LEAST])
+            and is_sorted(scores)
             and len(np.unique(scores)) >= _SORTED_LEAST
         ):
             return [*cautions, _SORTED]
@@ -226,15 +226,15 @@ def _of_ends(order: Order, higher_is_member: bool) -> list[str]:
             continue
         near = others[:count] if end == 0 else others[-count:]
         is_far = abs(value - near[end]) > near[-1] - near[0]
-        if is_far and _apart(held, sizes) < _ALIKE:
+        if is_far and _difference(held, sizes) < _ALIKE:
             shown = value if higher_is_member else -value
-            return [_FILL.format(count=count, value=shown)]
+            return [_END.format(count=count, value=shown)]
     return []
 
 
-def _apart(first: list[int], second: list[int]) -> float:
-    """Standard deviations by which two shares of members differ, if it is one share."""
-    (a, b), (c, d) = first, second
+def _difference(part: list[int], whole: list[int]) -> float:
+    """Standard deviations between the shares of members in a part and in the rest of the scores."""
+    (a, b), (c, d) = part, (n - k for n, k in zip(whole, part, strict=True))
     size = float(a + b + c + d)
     spread = float(a + b) * (c + d) * (a + c) * (b + d)
     return float(abs(a * d - b * c) * np.sqrt(size / spread)) if spread > 0.0 else 0.0

@@ -87,7 +87,7 @@ def _refuse_copies(coins: BoolArray, *, is_half: bool, is_paired: bool) -> None:
     own, each of half of the models where all are, and in pairs of models.
     """
     models, examples = coins.shape
-    _refuse_unused(coins)
+    _refuse_constant(coins)
     columns = np.packbits(coins.T, axis=1)
     times = np.unique(columns, axis=0, return_counts=True)[1].astype(np.float64)
     equal = 0.5 * float(times @ (times - 1.0))
@@ -109,8 +109,8 @@ def _refuse_copies(coins: BoolArray, *, is_half: bool, is_paired: bool) -> None:
     invalid("members", rule, remedy=remedy)
 
 
-def _refuse_unused(coins: BoolArray) -> None:
-    """Refuse examples that are in no model, or in all, of which chance makes so many seldom."""
+def _refuse_constant(coins: BoolArray) -> None:
+    """Refuse examples that are in no model, or in all, by a Poisson law at a level of 1e-6."""
     models, examples = coins.shape
     for value, where in ((False, "no model"), (True, "all models")):
         same = int((coins == value).all(axis=0).sum())

@@ -26,9 +26,9 @@ Singles = npt.NDArray[np.floating]
 _CHANCE, _ORDERS = 1e-6, 11
 #: The agreement with the own flags is less than this share of that with others.
 _SHARE = 0.5
-#: Columns of which all orders are looked at, as a square of them is made; columns of scores that
-#: are seen.
-_COLUMNS, _SEEN = 1000, 10_000
+#: Rows, or columns, of which all orders are looked at, at most: their square is searched in cubic
+#: time.  Columns of scores that are looked at, at most.
+_SQUARE, _SEEN = 1000, 10_000
 
 
 class _Order(NamedTuple):
@@ -65,10 +65,9 @@ def warns_of_another_order(values: FloatArray, coins: BoolArray, design: Design)
                 f"{order.remedy}",
             )
             return True
-    if _warns_of_places(signs, flags[:, :_SEEN], "row", scale):
-        return True
-    is_small = flags.shape[1] <= _COLUMNS
-    return is_small and _warns_of_places(signs.T, flags.T, "column", scale)
+    return _warns_of_places(signs, flags[:, :_SEEN], "row", scale) or _warns_of_places(
+        signs.T, flags.T, "column", scale
+    )
 
 
 def _least(choices: float) -> float:
@@ -103,6 +102,9 @@ def _warns_of_places(signs: Singles, flags: Singles, what: str, scale: float) ->
     """Warn where rows agree, each with one of the flags, with those at other places."""
     from scipy.optimize import linear_sum_assignment
 
+    count = len(flags)
+    if count > _SQUARE:
+        return False
     sizes = np.linalg.norm(signs, axis=1, keepdims=True)
     agreement = (signs @ flags.T) / np.where(sizes > 0.0, sizes, 1.0)
     rows, places = linear_sum_assignment(agreement, maximize=True)
@@ -112,12 +114,12 @@ def _warns_of_places(signs: Singles, flags: Singles, what: str, scale: float) ->
     total, given = (
         float(agreement[moved, each].sum()) / np.sqrt(moved.size) for each in (places[moved], moved)
     )
-    choices = gammaln(rows.size + 1.0) - gammaln(rows.size - moved.size + 1.0)
+    choices = gammaln(count + 1.0) - gammaln(count - moved.size + 1.0)
     if total < _least(choices) * scale or abs(given) >= _SHARE * total:
         return False
     most = moved[np.argmax(agreement[moved, places[moved]])]
     warn(
-        f"the scores of {moved.size} of {rows.size} {what}s agree with the flags of other {what}s, "
+        f"the scores of {moved.size} of {count} {what}s agree with the flags of other {what}s, "
         f"such as {what} {most} with {places[most]} ({agreement[most, places[most]]:.1f} standard "
         f"deviations of fair coins), and not with their own ({agreement[most, most]:.1f}): pass "
         f"both with their {what}s in one order. Names that are sorted as text have 10 before 2",

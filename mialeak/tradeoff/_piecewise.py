@@ -209,7 +209,7 @@ class PiecewiseTradeOff(TradeOff):
 
     @classmethod
     def _of_budget(cls, x: float, lost: float, kind: Kind) -> PiecewiseTradeOff:
-        """The same of an epsilon `x` and a delta `lost`, which nobody mistook for one another."""
+        """The same of an epsilon `x` and a delta `lost`, without the caution of their exchange."""
         less = (1.0 - lost) * float(special.expit(-x))
         more = (1.0 - lost) * float(special.expit(x))
         p_out, p_in = np.array([0.0, less, more, lost]), np.array([lost, more, less, 0.0])

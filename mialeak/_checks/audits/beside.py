@@ -58,7 +58,8 @@ _WORDS_OF_FLAGS = 10
 _ROWS_OF_SETTING = 10
 #: Numbers that differ by less are those of one setting, of data sets with a row more or less.
 _SAME = 0.01
-#: So few values that each have both flags do so by chance with probability 1/8.
+#: Fewest values with two rows of which both flags are remarked: coins of three pairs differ in each
+#: pair with probability 1/8.
 _LEAST_SHARED = 3
 #: What an index without a name is called.
 _ROW_NAMES = "labels"
@@ -206,9 +207,9 @@ def _of_kinds(path: str, each: Beside) -> list[str]:
 
 
 def _of_both(path: str, each: Beside, coins: npt.NDArray[np.intp]) -> list[str]:
-    """A caution where all that a column names twice, few beside the others, have both flags.
+    """A caution where each value with two rows has both flags, and most values have one row.
 
-    Of coins of their own half of them have equal flags.
+    Of rows with a coin each, half of the pairs have equal flags.
     """
     rows, members = np.bincount(each.codes), np.bincount(each.codes, coins)
     shared = int(np.count_nonzero(rows > 1))

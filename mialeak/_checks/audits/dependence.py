@@ -23,15 +23,14 @@ _CHANCE = 1e-6
 
 
 class Ranked(NamedTuple):
-    """Scores of a world, their ranks, and the places of the smallest, of the next, and so on."""
+    """Ranks of the scores of a world, and the places of the smallest, of the next, and so on."""
 
-    scores: FloatArray
     ranks: FloatArray
     order: npt.NDArray[np.intp]
 
     @classmethod
     def of(cls, scores: FloatArray) -> Ranked:
-        return cls(scores, mean_ranks(scores), np.argsort(scores, kind="stable"))
+        return cls(mean_ranks(scores), np.argsort(scores, kind="stable"))
 
 
 def refuse_several_rows(
@@ -84,9 +83,9 @@ def refuse_pairs(
 ) -> None:
     """Refuse scores of both worlds that a column pairs, where one is small if the other is large.
 
-    Each world has the values of the column, which differ, and its scores; it is fast where values
-    are sorted.  By the rank correlation, at a level of 1e-6.  Pairs that rise together, as those of
-    one seed do, make a bound smaller, and are taken.
+    Each world has the values of the column, which differ, and its scores, both in the order of the
+    values.  By the rank correlation, at a level of 1e-6.  Pairs that rise together, as those of one
+    seed do, make a bound smaller, and are taken.
     """
     common = inside[0]
     first = second = np.arange(common.size)

@@ -23,15 +23,18 @@ def cautions_of_digits(inside: FloatArray, outside: FloatArray) -> list[str]:
     They then have fewer places behind the point, and fewer digits too: of numbers with the same
     digits the smaller ones have more places.  Or they have single precision, and the others more.
     """
-    members, others = ("members", _fractions(inside)), ("others", _fractions(outside))
-    if min(len(members[1]), len(others[1])) < _FEWEST:
+    worlds = [_fractions(inside), _fractions(outside)]
+    if min(map(len, worlds)) < _FEWEST:
         return []
-    for (world, scores), (other, beside) in ((members, others), (others, members)):
+    written = [_written(scores) for scores in worlds]
+    names = ("members", "others")
+    for one in (0, 1):
+        scores, beside, world, other = worlds[one], worlds[1 - one], names[one], names[1 - one]
         if len(np.unique(scores)) < _VALUES:
             continue
-        (places, digits), (others_places, others_digits) = _written(scores), _written(beside)
+        (places, digits), (other_places, other_digits) = written[one], written[1 - one]
         most = int(places.max())
-        if most < np.median(others_places) and digits.max() < np.median(others_digits):
+        if most < np.median(other_places) and digits.max() < np.median(other_digits):
             how = f"have at most {most} places behind the point"
         elif _is_single(scores).all() and np.mean(_is_single(beside)) < 0.5:
             how = "have single precision"
@@ -53,7 +56,7 @@ def _fractions(scores: FloatArray) -> FloatArray:
 
 
 def _written(scores: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The places behind the point, and the digits, of each score; 12 places for more."""
+    """The places behind the point of each score, at most 12, and its digits up to that place."""
     places = np.full(len(scores), float(_MOST_PLACES))
     for place in range(_MOST_PLACES - 1, 0, -1):
         places[np.round(scores, place) == scores] = place
