@@ -97,6 +97,19 @@ def test_a_mean_of_those_with_a_value_is_limited_as_the_error_proposes():
     assert np.isfinite(release.leakage().row_leakage.upper).all()
 
 
+def test_the_proposed_end_is_the_least_value_to_the_last_digit():
+    people = {"income": [1234567.5, None, 5e6, 8e6, 8e6], "sex": list("fmffm")}
+    with pytest.raises(ValueError, match=r"where=\{'income': \{'min': 1234567\.5\}\}"):
+        Release(people, na="category").add_mean(["income"])
+
+
+@pytest.mark.parametrize("values", [[np.nan] * 5, [1.0, np.inf, 3.0, 3.0, 4.0]])
+def test_no_end_is_proposed_that_would_not_help(values):
+    release = Release({"income": np.array(values), "sex": list("fmffm")}, na="category")
+    with pytest.raises(ValueError, match=r"to be averaged\. Leave the column out"):
+        release.add_mean(["income"])
+
+
 def test_dropping_is_refused_with_its_cure():
     with pytest.raises(ValueError, match=r"na must be .*condition in where leaves out those"):
         Release({"sex": ["f", None]}, na="drop")

@@ -118,6 +118,11 @@ def test_a_table_of_one_row_is_reported():
     assert str(report)
 
 
+def test_a_data_frame_of_one_row_is_reported():
+    pd = pytest.importorskip("pandas")
+    assert table_leakage(pd.DataFrame({"a": [1], "b": ["x"]})).riskiest()[0].high == 1
+
+
 def test_rows_needed_are_those_of_their_rooms(adult):
     size = adult.samples_for(0.1)
     assert size.plug_in == min_samples(adult.cell_counts / adult.rows, 0.1)

@@ -10,14 +10,14 @@ from mialeak._warnings import warn
 
 __all__ = ["look_exchanged", "warn_of_exchange"]
 
-#: An epsilon this small at a delta this large is an exchange of the two.
+#: An epsilon of at most the first with a delta of at least the second is an exchange of the two.
 _SMALL_EPSILON, _LARGE_DELTA = 0.01, 0.1
 
 
 def look_exchanged(epsilon: Any, delta: Any) -> bool:
-    """Whether epsilons this small at deltas this large are an exchange of the two.
+    """Whether each epsilon is so small, and each delta so large, that they seem to be exchanged.
 
-    Of arrays all are; an epsilon of 0 is none, with which delta is a bound on the total variation.
+    Not at an epsilon of 0: delta is a bound on the total variation then.
     """
     epsilon, delta = np.asarray(epsilon), np.asarray(delta)
     is_small = (epsilon > 0.0) & (epsilon <= _SMALL_EPSILON)

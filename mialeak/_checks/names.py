@@ -332,7 +332,7 @@ def is_period_name(name: Any) -> bool:
 
 
 def is_date_name(name: Any) -> bool:
-    """Whether a column has the name of one of dates or surveys: a few of these are periods."""
+    """Whether a column has the name of dates or surveys: they are periods if they are few."""
     return word_of(name) in _DATES
 
 

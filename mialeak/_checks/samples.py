@@ -51,7 +51,7 @@ DATE = re.compile(
     re.I,
 )
 
-#: A wave of a survey, and the most dates that are waves.
+#: A wave of a survey, and the most different dates that are those of waves.
 _WAVE = re.compile(r"(w|wave|welle|vague|r|round|t|s)[ _.-]?\d{1,2}", re.I)
 _MOST_PERIODS = 20
 
@@ -352,7 +352,7 @@ def _are_crossed(one: IntArray, other: IntArray) -> bool:
 
 
 def are_periods(name: Any, factor: Factor) -> bool:
-    """Whether a column has the name of periods, or of dates or surveys and holds a few of these."""
+    """Whether a column has the name of periods, or that of dates or surveys and a few values."""
     if is_period_name(name):
         return True
     shown = np.flatnonzero(factor.rows_of_level).tolist() if is_date_name(name) else []

@@ -17,16 +17,17 @@ __all__ = ["warn_of_other_rows"]
 
 #: Columns that are compared, of the people and of an estimate each; fewest rows.
 _MOST_COLUMNS, _FEWEST_ROWS = 100, 30
-#: Fewest different values of which another order is no chance.
+#: Fewest steps between different values that two columns do not share by chance.
 _FEWEST_VALUES = 20
-#: Standard deviations of the rank correlation of unrelated columns up to which columns are so.
+#: Columns are unrelated if their rank correlation is within so many of its standard deviations, by
+#: independence, of 0.
 _UNRELATED = 3.0
-#: Rounding of values that are centred and scaled, of 32 bits too.
+#: Largest difference of centred and scaled values that are equal, in single precision too.
 _ROUNDED = 1e-5
 
 
 class _Column(NamedTuple):
-    """A column of numbers: centred and scaled, and in order, in which its sign is left out."""
+    """A column of numbers: centred and scaled, and these in order, with the larger end last."""
 
     name: Any
     values: FloatArray
@@ -40,7 +41,7 @@ class _Column(NamedTuple):
             return None
         values = (numbers - numbers.mean()) / spread
         ordered = np.sort(values)
-        return cls(name, values, max(ordered, -ordered[::-1], key=lambda each: each.tolist()[-1]))
+        return cls(name, values, max(ordered, -ordered[::-1], key=lambda each: float(each[-1])))
 
     def has_values_of(self, other: _Column) -> bool:
         """Whether both have the same values, in whatever order, unit and sign."""
@@ -52,8 +53,8 @@ class _Column(NamedTuple):
             np.abs(self.values - sign * other.values).max() <= _ROUNDED for sign in (1.0, -1.0)
         )
 
-    def tells_rows(self) -> bool:
-        """Whether its values are many, and no numbers of rows, which any order of them has."""
+    def identifies_rows(self) -> bool:
+        """Whether its values are many, and have no even steps as the numbers of rows do."""
         steps = np.diff(np.unique(np.round(self.ordered, 6)))
         return steps.size >= _FEWEST_VALUES and float(np.ptp(steps)) > 1e-3 * float(steps.max())
 
@@ -61,32 +62,29 @@ class _Column(NamedTuple):
 def warn_of_other_rows(people: People, *tables: Any) -> None:
     """Warn if the rows of X and y are not those of the people, or have another order.
 
-    The values of a column of the people in another order are so, and two columns of one name whose
-    ranks are not correlated.  A column in another unit is taken.
+    They are not if a column has the values of one of the people in another order, or has ranks that
+    are uncorrelated with those of the people's column of the same name.  Units may differ.
     """
     if people.rows < _FEWEST_ROWS:
         return
-    mine = [each for table in tables for each in _columns_of(table, people.rows)][:_MOST_COLUMNS]
-    if not mine:
-        return
-    theirs = [*_columns_of_people(people)]
-    for each in mine:
-        same = [other for other in theirs if other.name == each.name and each.name is not None]
-        if sentence := _of_order(each, mine, theirs) or _of_persons(each, same, people.rows):
+    fitted = [each for table in tables for each in _columns_of(table, people.rows)]
+    known = list(_columns_of_people(people)) if fitted else []
+    for each in fitted[:_MOST_COLUMNS]:
+        same = [other for other in known if other.name == each.name and each.name is not None]
+        if sentence := _of_order(each, fitted, known) or _of_persons(each, same, people.rows):
             warn(sentence)
             return
 
 
-def _of_order(each: _Column, mine: list[_Column], theirs: list[_Column]) -> str | None:
+def _of_order(each: _Column, fitted: list[_Column], known: list[_Column]) -> str | None:
     """A sentence if a column has the values of one of the people in another order.
 
-    Where several columns have the same values, as ranks and their normal scores do, it shows
-    nothing.
+    Several columns of the same values, such as ranks, show nothing.
     """
-    same = [other for other in theirs if each.has_values_of(other)]
-    if len(same) != 1 or each.is_equal(same[0]) or not each.tells_rows():
+    same = [other for other in known if each.has_values_of(other)]
+    if len(same) != 1 or each.is_equal(same[0]) or not each.identifies_rows():
         return None
-    if sum(each.has_values_of(other) for other in mine) > 1:
+    if sum(each.has_values_of(other) for other in fitted) > 1:
         return None
     what = "A column" if each.name is None else f"Column {each.name!r}"
     return (
@@ -112,7 +110,7 @@ def _of_persons(each: _Column, same: list[_Column], rows: int) -> str | None:
 
 
 def _columns_of(table: Any, rows: int) -> Iterator[_Column]:
-    """The columns of numbers of a table or array; those of an array have no name."""
+    """The columns of numbers of a table, an array or results; those of an array have no name."""
     if hasattr(table, "model"):  # results of statsmodels
         table = getattr(getattr(table.model, "data", None), "orig_exog", None)
     if table is None or np.shape(table)[:1] != (rows,):
@@ -121,7 +119,7 @@ def _columns_of(table: Any, rows: int) -> Iterator[_Column]:
     try:
         matrix = np.asarray(table, np.float64).reshape(rows, -1)
     except (TypeError, ValueError):
-        return  # of no numbers alone
+        return  # some are no numbers
     if len(names) != matrix.shape[1]:
         names = [None] * matrix.shape[1]
     for name, numbers in zip(names, matrix.T, strict=True):

@@ -246,9 +246,11 @@ class Release:
             averaged = np.where(where.rows, values[column.codes], 0.0)
             if not np.isfinite(averaged).all():
                 rule = "have no missing or infinite values, to be averaged"
-                least = float(np.min(values, where=np.isfinite(values), initial=np.inf))
-                only = f"limit it to them: where={{{name!r}: {{'min': {least:g}}}}}"
-                remedy = f"If the mean is of those with a value, {only}"
+                low = float(np.min(values, where=np.isfinite(values), initial=np.inf))
+                remedy = "Leave the column out"
+                if low < np.inf and not np.isinf(values).any():
+                    only = f"where={{{name!r}: {{'min': {int(low) if low.is_integer() else low}}}}}"
+                    remedy = f"If the mean is of those with a value, limit it to them: {only}"
                 invalid(f"column {name!r}", rule, remedy=remedy)
             if is_share(self._people, name, where):
                 shares.append(name)

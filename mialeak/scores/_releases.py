@@ -64,9 +64,10 @@ _FEWEST_OF_LAW, _UNLINKED, _ERRORS, _FITS = 20, 0.1, 6.0, 5.0
 #: Largest difference of two means that are the same, as of five digits or of float32, and in
 #: standard errors.
 _EQUAL, _EQUAL_ERRORS = 1e-5, 0.01
-#: Columns that show that means are of another population, at least and at most, rows of these, and
-#: the median squared distance of the release, in its variance, from which on they are: of subsets
-#: of one population in 20 to 127 linked sites it was at most 4.3, of other continents 38 and more.
+#: Columns that are compared to see that p is of another population, at least and at most; rows of
+#: the release, at least; and the median of the squared distances of its columns from p, divided by
+#: their variances, from which on it is so: of subsets of one population in 20 to 127 linked sites
+#: it was at most 4.3, of other continents 38 and more.
 _FEWEST_SITES, _MOST_SITES, _FEWEST_ROWS, _MEDIAN = 20, 64, 20, 10.0
 _FLOAT32 = np.dtype(np.float32)
 
@@ -148,16 +149,16 @@ def _warn_of_other_population(
     """Warn of a release that is further from `mean` than means of n rows are, in most columns."""
     step = -(-mean.size // _MOST_SITES)
     m, given = mean[::step], release[::step].astype(np.float64)
-    errors = m * (1.0 - m / most) / n
-    away = np.square(given - m)
-    far = np.count_nonzero((away > _MEDIAN * errors) & (errors > 0.0))
+    variances, away = m * (most - m), given - m
+    ratios = (n * most) * away * away / np.where(variances > 0.0, variances, np.inf)
+    far = np.count_nonzero(ratios > _MEDIAN)
     if 2 * far > m.size and within(given, 0.0, most) and np.ptp(given) > 0.0 and np.ptp(m) > 0.0:
-        ratio = float(np.median(away[errors > 0.0] / errors[errors > 0.0]))
+        ratio = float(np.median(ratios[variances > 0.0]))
         warn(
             "p seems to be of another population than the release: in half of the columns their "
             f"squared distance is more than {ratio:.3g} times the variance of a mean of n rows. "
-            "People of the population of the release then seem to be in it, in or not. Take "
-            "frequencies of the same population, and releases that are means of n rows"
+            "Any person of the population of the release then seems to be among the n rows. Pass p "
+            "of the population of the release, and releases that are means of n rows"
         )
 
 

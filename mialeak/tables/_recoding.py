@@ -36,9 +36,9 @@ _OTHER, _DROPPED = "other", "*"
 _END = re.compile(r"[-+,]|up to ")
 #: An open class at the top, and a decimal comma.
 _TOP, _COMMA = re.compile(r"(\d+)\s*\+"), re.compile(r"-?\d+,\d+")
-#: Times the largest number that the code of an end is beyond where it is in another unit; the least
-#: numbers of a measurement, and the share of these, and of the rows above 0, which one class of its
-#: end holds then: "100+" of earnings in dollars.
+#: An end in another unit than its column: by what factor it is beyond all numbers; or the fewest
+#: numbers of a measurement, and the share of these, and of the rows above 0, that the class of the
+#: end holds, as "100+" of earnings in dollars.
 _BEYOND, _FEWEST_MEASURED, _NEARLY_ALL = 2.0, 20, 0.95
 #: What a recode table is called in JSON, and the columns of one in CSV.
 _SCHEMA, _HEADER = "mialeak.recode/1", ("column", "value", "code")
@@ -373,7 +373,8 @@ def cautions_of_recoding(
     merged = [
         name
         for name in recoding.rules
-        if np.unique(after[name].codes).size == 1 < np.unique(before[name].codes).size
+        if np.count_nonzero(after[name].rows_of_level) == 1
+        and np.count_nonzero(before[name].rows_of_level) > 1
         and after[name].value(int(after[name].codes[0])) != _DROPPED
     ]
     banded = {
@@ -399,9 +400,10 @@ def cautions_of_recoding(
 
 
 def _of_ends(name: Any, factor: Factor, rules: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """What the code of an end does in another unit than the column, and what the column holds.
+    """What the code of an end does that is in another unit, and the range of the column.
 
-    It is far beyond all numbers, or nearly all are beyond it.  A class of all above 0 is no sign.
+    The end is far beyond all numbers, or nearly all numbers are beyond it.  An end of 1, or of the
+    least number above 0, is in the unit of the column: its class is "any".
     """
     ends = {key: rules[key] for key in ("bottom", "top") if key in rules}
     used = np.flatnonzero(factor.rows_of_level)
@@ -410,15 +412,14 @@ def _of_ends(name: Any, factor: Factor, rules: Mapping[str, Any]) -> Iterator[tu
     numbers = np.array([_number(factor.value(code), name) for code in used.tolist()])
     rows, low, high = factor.rows_of_level[used], float(numbers.min()), float(numbers.max())
     held = f"{_plain(low)} to {_plain(high)}"
+    positive = numbers > 0.0
+    of_any = {1.0, float(numbers[positive].min(initial=math.inf))}
     for key, end in ends.items():
-        is_top, positive = key == "top", numbers > 0.0
+        is_top = key == "top"
         is_beyond = end > _BEYOND * high > 0.0 if is_top else low > _BEYOND * end > 0.0
         of_end = numbers >= end if is_top else numbers <= end
         is_class = numbers.size >= _FEWEST_MEASURED and of_end.mean() >= _NEARLY_ALL
-        is_class &= of_end[positive].any() and end not in (
-            numbers[positive].min(initial=math.inf),
-            1.0,
-        )
+        is_class &= end not in of_any and of_end[positive].any()
         is_most = rows[of_end & positive].sum() >= _NEARLY_ALL * rows[positive].sum()
         if is_beyond or (is_class and is_most):
             does = "changes no value" if is_beyond else "is that of nearly all rows"

@@ -84,10 +84,13 @@ def _warned(targets: FloatArray, p: FloatArray, copies: int, adds: str, cure: st
 
 
 def _size_of_groups(shares: FloatArray, p: FloatArray) -> int:
-    """The number of columns in each group that adds up to 1, least; 0 if columns do not.
+    """The size of groups of neighbouring columns in which `p` and each target add up to 1.
 
-    Of `p` and of each target.  Groups are columns that follow each other.
+    All columns, if they are one group; 2 if all groups are pairs, 3 for others; 0 for no groups.
     """
+    groups = round(float(p.sum()))
+    if groups == 0 or 2 * groups > p.size or not every(shares.sum(axis=1) == groups):
+        return 0
     rounding = float(rounding_of(p).sum())
     if rounding > _COARSE and p.size == 2:
         return 0
@@ -96,8 +99,7 @@ def _size_of_groups(shares: FloatArray, p: FloatArray) -> int:
     near = _NEAR if abs(float(sums[-1] - whole[-1])) <= _NEAR else min(rounding, _FAR)
     ends = np.flatnonzero((np.abs(sums - whole) <= near) & (rows == whole).all(axis=0))
     ends = ends[whole[ends] > 0.0]
-    groups = int(whole[-1])
-    if not ends.size or ends[-1] != p.size - 1 or 2 * groups > p.size:
+    if not ends.size or ends[-1] != p.size - 1:
         return 0
     if not np.array_equal(np.unique(whole[ends]), np.arange(1.0, groups + 1.0)):
         return 0

@@ -8,6 +8,7 @@ from functools import lru_cache
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 
 from mialeak._arrays import FloatArray, as_floats, invalid
 from mialeak._warnings import warn
@@ -24,10 +25,11 @@ _MOST_OF_SAMPLE = 1.2
 _FIRST, _ROUGH, _LOOKED_AT = 8, 0.2, 64
 #: Share of the columns that follow, and the largest probability that they do by chance.
 _NEARLY_ALL, _CHANCE = 0.9, 1e-4
-#: Rounding of a variance of bits at most, by which that of counts is another; and so many columns
-#: of which most are other than bits are designed.
+#: Largest rounding of a variance of bits, relative to it, with which it differs from that of
+#: genotypes; if most of so many columns have targets beside bits, their moments were designed.
 _COARSE, _DESIGNED = 0.1, 10
-#: The least mean of such a column, and how many 2 genotypes with this mean would have.
+#: The least mean of such a column, and the expected number of genotypes 2 with this mean: without
+#: one in the sample, genotypes have the variance of bits.
 _LEAST_MEAN, _TWOS = 0.2, 3.0
 _REMEDY = "For frequencies p pass mean=2 * p, cov=2 * p * (1 - p)"
 
@@ -49,7 +51,9 @@ class _Identity(NamedTuple):
     of_sample: bool = True
 
 
-#: The variance of a law of Poisson is its mean.
+#: Right moments: those of bits and of genotypes, and of a law of Poisson, whose variance is its
+#: mean.
+_RIGHTS = (_Identity(1, 1.0, 1.0), _Identity(2, 1.0, 1.0))
 _POISSON = _Identity(1, 1e12, 1e12)
 
 
@@ -62,7 +66,6 @@ def _identities(n: int | None, least: int) -> tuple[list[_Identity], FloatArray]
     table = [
         _Identity(2, 1.0, 0.5, 1.0, "cov", "p * (1 - p), for a mean of 2 * p", of_sample=False),
         _Identity(2, 0.5, 1.0, 1.0, "mean", "p, for a cov of 2 * p * (1 - p)", of_sample=False),
-        _Identity(2, 0.5, 0.5, 1.0, "mean", "p, and cov p * (1 - p), as of bits", of_sample=False),
         _Identity(1, 100.0, 1e4, 1.0, "mean", f"{cent}, {both}", by_100),
         _Identity(1, 100.0, 1.0, 1.0, "mean", cent, "Divide it by 100"),
         _Identity(2, 100.0, 1e4, 1.0, "mean", f"{of_cent}, {both}", by_100),
@@ -87,8 +90,9 @@ def _identities(n: int | None, least: int) -> tuple[list[_Identity], FloatArray]
                 _Identity(kind, 1.0, 1.0 / rows, 0.5, "cov", error,
                           "Square it and multiply it by n"),
             ]  # fmt: skip
-    if least < 2:  # bits
-        del table[2]
+    if least == 2:  # else they are right for bits
+        as_bits = "p, and cov p * (1 - p), as of bits"
+        table.insert(0, _Identity(2, 0.5, 0.5, 1.0, "mean", as_bits, of_sample=False))
     table = [each for each in table if each.kind >= least]
     return table, np.array([each[:4] for each in table]).T[:, :, None]
 
@@ -102,22 +106,20 @@ def require_no_other_identity(target: Any, mean: FloatArray, cov: Any, n: int | 
     given = np.asarray(cov) if not hasattr(cov, "fit") else np.zeros(0)
     if given.dtype.kind not in "fiu" or given.shape not in (mean.shape, 2 * mean.shape):
         return
-    v = np.asarray(np.diagonal(given) if given.ndim == 2 else given, np.float64)
-    held = np.flatnonzero((mean > 0.0) & (v > 0.0) & (v < np.inf))
-    if held.size > _LOOKED_AT:
-        held = held[np.linspace(0, held.size - 1, _LOOKED_AT).astype(np.intp)]
-    values = as_floats(target, "target").reshape(-1, mean.size)[:, held]
-    known = ((values >= 0.0) & (values <= 2.0) & (np.rint(values) == values)).all(axis=0)
-    values, held = values[:, known], held[known]
+    seen = slice(None, None, max(-(-mean.size // _LOOKED_AT), 1))
+    values, m = as_floats(target, "target").reshape(-1, mean.size)[:, seen], mean[seen]
+    v = np.asarray(given.diagonal() if given.ndim == 2 else given, np.float64)[seen]
+    held = _are_copies(values).all(axis=0) & (m > 0.0) & (v > 0.0) & (v < np.inf)
+    values, m, v = values[:, held], m[held], v[held]
     if not values.size:
         return
-    least, m, v = int(values.max()), mean[held], v[held]
+    least = int(values.max())
+    rights = [right for right in _RIGHTS if right.kind >= least]
+    if any(_is_multiple(right, m, v) for right in rights):  # most are right
+        return
     first = slice(None, None, -(-m.size // _FIRST))
     possible = list(_possible(m[first], v[first], n, least))
-    if not possible:
-        return
-    rights = [_Identity(kind, 1.0, 1.0) for kind in (1, 2) if kind >= least]
-    if any(_follow(each, m, v, n, 1.0) for each in [*rights, _POISSON]):
+    if not possible or any(_follow(right, m, v, n, 1.0) for right in [*rights, _POISSON]):
         return
     copies = (values > 0.0).any(axis=0)  # 0 is 0 in any unit
     for each in possible:
@@ -139,24 +141,27 @@ def warn_of_codes_beside_bits(target: Any, mean: FloatArray, cov: Any, n: int | 
     given = np.asarray(cov)
     if given.dtype.kind not in "fiu" or given.shape not in (mean.shape, 2 * mean.shape):
         return
-    other = (mean > 0.0) & (mean < 1.0) & ((values > 1.0) | (values < 0.0))
-    if not other.any():
-        return
-    columns = np.flatnonzero((other & (np.rint(values) == values)).reshape(-1, mean.size).any(0))
     variances = np.asarray(given.diagonal() if given.ndim == 2 else given)
-    m, v = mean[columns], variances[columns]
-    law, rounding = m * (1.0 - m), rounding_of(m) * np.abs(1.0 - 2.0 * m) + rounding_of(v)
+    rows, size = values.reshape(-1, mean.size), float(n or np.inf)
+    law, of_sample, most = mean - mean * mean, 1.0 - 1.0 / size, 1.0 + _SAME + _COARSE
+    near = (variances >= (2.0 - most) * law) & (of_sample * variances <= most * law)
+    columns = np.flatnonzero(near & (mean >= max(_LEAST_MEAN, math.sqrt(4.0 * _TWOS / size))))
+    if not columns.size:
+        return
+    held = rows[:, columns]
+    columns = columns[(((held > 1.0) | (held < 0.0)) & (np.rint(held) == held)).any(axis=0)]
+    m, v, law = mean[columns], variances[columns], law[columns]
+    rounding = rounding_of(m) * np.abs(1.0 - 2.0 * m) + rounding_of(v)
     near = np.abs(v - law) <= _SAME * law + rounding
-    if n is not None:
-        near |= np.abs(v * (1.0 - 1.0 / n) - law) <= _SAME * law + rounding
+    near |= np.abs(of_sample * v - law) <= _SAME * law + rounding
     near &= (rounding <= _COARSE * law) & (v + 2.0 * rounding < m * (1.0 - 0.5 * m))
-    near &= (m >= _LEAST_MEAN) & ((n or np.inf) * m**2 >= 4.0 * _TWOS)  # no sites without a 2
     columns = columns[near]
     if not columns.size or (mean.size >= _DESIGNED and 2 * columns.size > mean.size):
         return
-    column, rows = int(columns[0]), values.reshape(-1, mean.size)
-    counted = (rows >= 0.0) & (rows <= 2.0) & (np.rint(rows) == rows)
-    if (counted.all(axis=0) & (variances > _MOST_OF_SAMPLE * mean * np.abs(1.0 - mean))).any():
+    column = int(columns[0])
+    if (
+        _are_copies(rows).all(axis=0) & (variances > _MOST_OF_SAMPLE * mean * np.abs(1.0 - mean))
+    ).any():
         return  # beside genotypes it is a site without a 2 in the sample
     held = rows[:, column]
     value = float(held[np.argmax((held != 0.0) & (held != 1.0))])
@@ -165,6 +170,11 @@ def warn_of_codes_beside_bits(target: Any, mean: FloatArray, cov: Any, n: int | 
         f"target is {value:g} in column {column}, where the variance by cov is mean * (1 - mean), "
         f"that of values 0 and 1 alone. Code targets as 0 and 1, {cure}",
     )
+
+
+def _are_copies(values: FloatArray) -> npt.NDArray[np.bool_]:
+    """Whether each value is 0, 1 or 2."""
+    return np.asarray((values >= 0.0) & (values <= 2.0) & (np.rint(values) == values), np.bool_)
 
 
 def _possible(m: FloatArray, v: FloatArray, n: int | None, least: int) -> Iterator[_Identity]:
@@ -183,6 +193,16 @@ def _law(m: FloatArray, kind: Any, unit: Any, scale: Any) -> FloatArray:
     return np.asarray(scale * kind * share * (1.0 - share))
 
 
+def _is_multiple(right: _Identity, m: FloatArray, v: FloatArray) -> bool:
+    """Whether variances are one multiple of those by their means, as n / (n - 1) of a sample is."""
+    law = _law(m, right.kind, right.unit, right.scale)
+    if not law.min() > 0.0:
+        return False
+    ratio = v / law
+    low, high = float(ratio.min()), float(ratio.max())
+    return high - low <= _SAME and low >= 1.0 - _SAME and high <= _MOST_OF_SAMPLE
+
+
 def _follow(by: _Identity, m: FloatArray, v: FloatArray, n: int | None, chance: float) -> bool:
     """Whether nearly all variances follow, up to their digits, and not by chance.
 
@@ -192,8 +212,6 @@ def _follow(by: _Identity, m: FloatArray, v: FloatArray, n: int | None, chance: 
     if not law.size or not (law > 0.0).all():
         return False
     ratio = v ** (1.0 / by.power) / law
-    if chance == 1.0 and (np.abs(ratio - 1.0) <= _SAME).all():  # most are right
-        return True
     rounding = rounding_of(m)
     least, most = (_law(each, by.kind, by.unit, by.scale) for each in (m - rounding, m + rounding))
     exact = _SAME + rounding_of(v) / v / by.power
@@ -216,8 +234,7 @@ def _follow(by: _Identity, m: FloatArray, v: FloatArray, n: int | None, chance: 
 
 def rounding_of(values: FloatArray) -> FloatArray:
     """Half a unit of the last decimal that numbers have."""
-    half = np.full(values.shape, 0.5 * 10.0**-_DECIMALS)
-    for digits in range(_DECIMALS - 1, -1, -1):
-        scaled = values * 10.0**digits
-        half[np.abs(scaled - np.rint(scaled)) < _STRAY] = 0.5 * 10.0**-digits
-    return half
+    scaled = np.multiply.outer(10.0 ** np.arange(_DECIMALS), values)
+    whole = np.abs(scaled - np.rint(scaled)) < _STRAY
+    decimals = np.where(whole.any(axis=0), whole.argmax(axis=0), _DECIMALS)
+    return np.asarray(0.5 * 10.0 ** -decimals.astype(np.float64), np.float64)

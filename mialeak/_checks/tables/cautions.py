@@ -69,7 +69,8 @@ cum cumulative cumulated kumuliert index rank change growth diff difference scor
 personyears pyears pyrs py years jahre personenjahre personår personaar lebensjahre fte vzä etp
 """
 _SHARES = frozenset(_SHARE_WORDS.split())
-#: Those of columns of thousands, hundreds or millions of persons; two words in turn are one.
+#: Words in the names of columns of thousands, hundreds or millions of persons, of which "in100" is
+#: "in 100" as well.
 _UNIT_WORDS = """
 thousand thousands thous ths 1000 1000s 000 000s tsd tausend tusind tusinde tusen tusental duizend
 duizenden duizendtallen millier milliers miles migliaia milhares tys tysiące tisíc tisíce tuhat
@@ -90,7 +91,7 @@ _MOST_PERIODS = 100
 #: Rows of a person that are those of many: so many, and so many times those of any other.
 _UNKNOWN_ROWS, _UNKNOWN_TIMES = 20, 5
 
-#: A genotype: two letters, or their codes with a sign between.
+#: A genotype: two letters, or two letters or codes with a sign between.
 _GENOTYPE = re.compile(r"[A-Za-z]{2}|[A-Za-z][/|][A-Za-z]|[01][/|][01]")
 
 

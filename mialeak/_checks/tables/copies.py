@@ -35,8 +35,9 @@ _FEWEST_ROWS, _FIRST, _FIRST_WITHOUT = 200, 2**15, 10_000
 #: Share of rows alone from which nothing is simulated; that of the expected ones below which these
 #: are too few, and the fewest that are expected; how many more different rows are.
 _OFTEN_ALONE, _RARELY, _FEWEST_ALONE, _MORE_CELLS = 0.3, 0.4, 50, 1.25
-#: Fewest pairs of equal rows, and how many times fewer triples than any law of rows makes.
-_FEWEST_TWICE, _FEWER = 50, 4
+#: Fewest pairs of equal rows; by what factor triples are fewer than by any law of rows, and triples
+#: that are added to theirs, as few vary by chance.
+_FEWEST_TWICE, _FEWER, _BY_CHANCE = 50, 4, 10
 #: Least share of rows that shuffling a column changes, and how many more cells it makes.
 _CHANGED, _MORE_SHUFFLED = 0.1, 1.05
 #: Cells near the smallest from which one suspects that smaller ones were left out: a trial has a
@@ -101,16 +102,18 @@ def cautions_of_copies(every: Mapping[Any, Factor]) -> list[str]:
 
 
 def _twice(factors: Mapping[Any, Factor], rows: int) -> str:
-    """A sentence if so many rows are there twice, and so few three times, as by no law of rows.
+    """A sentence if more rows occur twice, and fewer three times, than by any law of rows.
 
-    Of rows drawn from any law, of which k equal ones are there m_k times, the means obey
-    ``(2 m_2)**2 <= m_1 (6 m_3)``, by Cauchy and Schwarz: ``k! m_k`` is the sum of
-    ``rate**k exp(-rate)`` over the values, and k = 2 the mean of k = 1 and 3.
+    Of independent rows of any law let m_k be the expected number of values with k rows.  Then
+    ``(2 m_2)**2 <= m_1 (6 m_3)``, by the inequality of Cauchy and Schwarz: ``k! m_k`` is the sum of
+    ``rate**k exp(-rate)`` over the values.
     """
+    if len(factors) < 2:
+        return ""
     cells = count_cells(map(codes_of, factors.values()), rows).counts
     alone, twice, thrice = np.bincount(cells, minlength=4)[1:4].tolist()
     least = 2.0 * twice**2 / (3.0 * max(alone, 1))
-    if len(factors) < 2 or twice < _FEWEST_TWICE or min(least, twice) < _FEWER * (thrice + 10):
+    if twice < _FEWEST_TWICE or min(least, twice) < _FEWER * (thrice + _BY_CHANCE):
         return ""
     return (
         f"{twice:,} times two rows are equal in all columns, and {thrice:,} times three, where at "

@@ -291,7 +291,7 @@ def _are_categories(factor: Factor) -> bool:
 
 def _is_even(steps: npt.NDArray[Any]) -> bool:
     """Whether numbers rise by even steps."""
-    return bool(steps[0] > 0.0 and np.allclose(steps, steps[0], rtol=_ROUNDING))
+    return bool(steps.size and steps[0] > 0.0 and np.allclose(steps, steps[0], rtol=_ROUNDING))
 
 
 def _refuse_shares(name: Any) -> NoReturn:

@@ -62,8 +62,9 @@ def sums_of_levels(
     """All regions, where their states stand in the same column: both have everybody.
 
     The regions are the first or the last of the rows, or all or none of the states have the same
-    first word.  That a part of the levels has half of one group has odds of n by chance, and of
-    about sqrt(n) in each further group.  Many levels that agree do by design, as arms of a trial.
+    first word.  That a part of the levels has half of the n persons of a group is a coincidence
+    with odds against it of about n in one group, and of sqrt(n) in each other one.  Levels of which
+    many have equal counts have them by design, as the arms of a trial.
     """
     order = levels[np.sort(np.unique(levels, return_index=True)[1])]
     if not _FEWEST_AREAS < order.size <= MOST_LEVELS:
@@ -73,15 +74,21 @@ def sums_of_levels(
         return [], 0.0
     sums = summed(group, counts, int(group.max()) + 1)
     odds = 0.5 * float(np.log(sums).sum()) + 0.5 * math.log(int(sums.max()))
-    for candidates, part in _two_levels(factor, order):
-        if 1 < part.sum() < order.size - 1 and keys[order[part]].sum() == keys[order[~part]].sum():
+    keys = keys[order]
+    for candidates, part in _two_levels(factor, order, keys):
+        if 1 < part.sum() < order.size - 1 and keys[part].sum() == keys[~part].sum():
             regions = part if 2 * part.sum() <= order.size else ~part
             return order[regions].tolist(), max(odds - math.log(candidates), 0.0)
     return [], 0.0
 
 
-def _two_levels(factor: Factor, order: npt.NDArray[Any]) -> Iterator[tuple[int, Flags]]:
-    """Parts of the levels that may be one level of areas, and how many are of that kind."""
+def _two_levels(
+    factor: Factor, order: npt.NDArray[Any], keys: IntArray
+) -> Iterator[tuple[int, Flags]]:
+    """Parts of the levels that may be one level of areas, and how many parts were candidates.
+
+    Those with the same first word, and the first levels of the table if they have half of `keys`.
+    """
     missing = len(factor.levels)
     values = [None if code == missing else factor.value(code) for code in order.tolist()]
     words = [_FIRST_WORD.match(str(value)) for value in values]
@@ -90,8 +97,9 @@ def _two_levels(factor: Factor, order: npt.NDArray[Any]) -> Iterator[tuple[int, 
     common = shown[times > 1]
     for word in common:
         yield common.size, names == word
-    for place in range(2, order.size - 1):
-        yield order.size, np.arange(order.size) < place
+    upto = np.cumsum(keys)
+    for place in np.flatnonzero(upto + upto == upto[-1]).tolist():
+        yield order.size, np.arange(order.size) <= place
 
 
 def log_counts(

@@ -64,7 +64,7 @@ def cautions_of_weights(
             if not high > _UNEQUAL * low > 0.0:
                 continue
             beside = [other for other in others if other != name][:_MOST_OTHERS]
-            is_sure |= not is_body_weight(name) or _goes_by(map(column, beside), factor)
+            is_sure = is_sure or not is_body_weight(name) or _goes_by(map(column, beside), factor)
             is_no_body = float(np.median(weights)) >= _NO_BODY or high > _BODIES_DIFFER * low
             if is_sure or is_no_body:
                 unless = "" if is_sure else "if it is one, and no measurement such as of goods, "
