@@ -85,6 +85,11 @@ class Factor:
         except ValueError:  # a code is -1, which bincount looks for in any case
             return np.bincount(codes[codes >= 0], minlength=size)
 
+    @property
+    def n_values(self) -> int:
+        """How many values occur: an int of Python, products of which are exact."""
+        return int(np.count_nonzero(self.rows_of_level))
+
     @cached_property
     def values(self) -> Sequence[Any]:
         """The value of each code, as :meth:`value` has it: read once, for all that look at many."""

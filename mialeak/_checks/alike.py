@@ -70,7 +70,7 @@ def cautions_of_alike_rows(
         if factor.n_missing or is_household_name(name):
             continue
         is_noun = is_person_name(name)  # those of identifiers have a caution by their name
-        shown = int(np.count_nonzero(factor.rows_of_level))
+        shown = factor.n_values
         if shown == len(factor.codes):
             cautions = _of_parts(name, factor, ranks)
             if cautions:

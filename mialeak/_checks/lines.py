@@ -135,7 +135,7 @@ def cautions_of_names(factors: Mapping[Any, Factor]) -> list[str]:
     """A caution for rows that repeat the names of the columns, as where files were joined."""
     rows = None
     for name, factor in sorted(factors.items(), key=lambda each: len(each[1].levels)):
-        if isinstance(factor.levels, range) or np.count_nonzero(factor.rows_of_level) < 2:
+        if isinstance(factor.levels, range) or factor.n_values < 2:
             return []
         if isinstance(factor.levels, np.ndarray) and factor.levels.dtype.kind in "iufbmM":
             return []
@@ -177,7 +177,7 @@ def cautions_of_code_lists(chosen: Mapping[Any, Factor], every: Mapping[Any, Fac
 def _only_cut(factor: Factor) -> int:
     """The row that divides a column into two parts, each of several values in turn; 0 if none."""
     codes = factor.codes
-    shown = np.count_nonzero(factor.rows_of_level)
+    shown = factor.n_values
     if len(codes) < 2 * _FEWEST_LINES or not 4 <= shown <= _MOST_CODES:
         return 0
     # Of two parts neither ends within these rows: a value of both ends is in both parts.

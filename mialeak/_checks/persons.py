@@ -183,7 +183,7 @@ def _signs_of_names(
         if name in numbers:
             continue
         known = int(factor.rows_of_level.sum())
-        values = int(np.count_nonzero(factor.rows_of_level))
+        values = factor.n_values
         if _FEWEST_NAMED <= values < known and is_person_name(name, values, known):
             sign = (
                 f"Column {quoted(name, published)} has the name of an identifier, and "
@@ -341,7 +341,7 @@ def _names_of_each(rows: Rows, published: Container[Any]) -> dict[Any, dict[Any,
 
 def _is_short(factor: Factor) -> bool:
     """Whether a value has ten rows at most, on average."""
-    return bool(len(factor.codes) <= VISITS * np.count_nonzero(factor.rows_of_level))
+    return bool(len(factor.codes) <= VISITS * factor.n_values)
 
 
 def _are_of_same(ranks: FloatArray) -> bool:
@@ -378,7 +378,7 @@ def _weights(columns: Mapping[Any, Factor]) -> list[tuple[list[Any], str]]:
 
     A name that is also that of the weight of a body is one of weights whose sum or mean is 1.
     """
-    varied = [name for name in columns if np.count_nonzero(columns[name].rows_of_level) > 2]
+    varied = [name for name in columns if columns[name].n_values > 2]
     surveys = [
         name
         for name in varied

@@ -190,7 +190,7 @@ def groups_of_rows(
         met: dict[Any, IntArray] = {}
         for other, each in columns.items():
             agree = float(np.square(each.rows_of_level / rows).sum())
-            values = np.count_nonzero(each.rows_of_level)
+            values = each.n_values
             coarser = other != name and 1 < values < groups
             if not coarser or (groups - rows) * np.log(agree) < -np.log(LEVEL) or each.n_missing:
                 continue
@@ -304,7 +304,7 @@ def number_persons(columns: Mapping[Any, Factor]) -> set[Any]:
     """
     met = set(numbers_within(columns))
     for name, factor in columns.items():
-        values, rows = np.count_nonzero(factor.rows_of_level), len(factor.codes)
+        values, rows = factor.n_values, len(factor.codes)
         if values < _FEWEST_NUMBERS or rows < _ROWS_OF_NUMBER * values:
             continue
         times, place = _places(factor)
@@ -377,7 +377,7 @@ def _is_band(factor: Factor, other: Factor) -> bool:
             return False
         numbers = np.array(words, np.float64)
     codes = other.codes[np.argsort(numbers[factor.codes], kind="stable")]
-    return bool(np.count_nonzero(np.diff(codes)) < np.count_nonzero(other.rows_of_level))
+    return bool(np.count_nonzero(np.diff(codes)) < other.n_values)
 
 
 def _is_finer(factor: Factor, other: Factor) -> bool:

@@ -373,8 +373,8 @@ def cautions_of_recoding(
     merged = [
         name
         for name in recoding.rules
-        if np.count_nonzero(after[name].rows_of_level) == 1
-        and np.count_nonzero(before[name].rows_of_level) > 1
+        if after[name].n_values == 1
+        and before[name].n_values > 1
         and after[name].value(int(after[name].codes[0])) != _DROPPED
     ]
     banded = {

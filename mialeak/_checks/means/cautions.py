@@ -427,7 +427,7 @@ def _of_persons(
 
 def _texts(factor: Factor) -> list[str]:
     """The levels that are text."""
-    return [each for each in factor.values if isinstance(each, str) and each]
+    return list(filter(_is_text, factor.values))
 
 
 def _is_text(value: Any) -> bool:

@@ -120,7 +120,7 @@ def _of_measurements(factors: dict[Any, Factor], weights: IntArray | None) -> li
     """A sentence for columns of numbers with decimals that few persons share."""
     names = []
     for name, factor in factors.items():
-        values = int(np.count_nonzero(factor.rows_of_level))
+        values = factor.n_values
         persons = len(factor.codes) if weights is None else int(weights.sum())
         if values < _FEWEST_MEASURED or _SHARED * values < persons or all_differ(factor):
             continue
@@ -187,7 +187,7 @@ def _of_names(factors: dict[Any, Factor]) -> list[str]:
                 f"pass exclude=[{name!r}, {within[name]!r}]."
             )
             continue
-        size = int(np.count_nonzero(factor.rows_of_level)), len(factor.codes)
+        size = factor.n_values, len(factor.codes)
         named = is_person_name(name, *size) or is_household_name(name, *size)
         if named and not all_differ(factor):
             cautions.append(

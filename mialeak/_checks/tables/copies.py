@@ -69,7 +69,7 @@ def cautions_of_copies(every: Mapping[Any, Factor]) -> list[str]:
 
     None if a column names persons, or numbers the rows: other cautions concern these.
     """
-    sizes = {name: int(np.count_nonzero(each.rows_of_level)) for name, each in every.items()}
+    sizes = {name: each.n_values for name, each in every.items()}
     rows = len(next(iter(every.values())).codes) if every else 0
     if rows < _FEWEST_ROWS or not 2 < len(every) <= MOST_COLUMNS:
         return []

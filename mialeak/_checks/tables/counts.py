@@ -320,7 +320,7 @@ def numbers_of(factor: Factor) -> npt.NDArray[np.float64] | None:
     numbers = numeric_levels(factor)
     if numbers is not None:
         return numbers.astype(np.float64)
-    values = [str(factor.value(code)).removesuffix("%") for code in range(len(factor.levels))]
+    values = [str(value).removesuffix("%") for value in factor.values]
     return np.array(values, np.float64) if all(map(is_number, values)) else None
 
 

@@ -125,7 +125,7 @@ def columns_of_counts(every: Mapping[Any, Factor]) -> list[Any]:
     """The columns that seem to hold the counts of the rows, which are cells then; none if none."""
     met = counts_of_cells(every)
     for name in filter(is_count_name, () if met else every):
-        sizes = [_number(each) for key, each in every.items() if key != name]
+        sizes = [each.n_values for key, each in every.items() if key != name]
         if math.prod(sizes) <= _DENSE * len(every[name].codes) and count_column(every) == name:
             return [name]
     return met
@@ -182,11 +182,6 @@ def _of_weights(factors: Mapping[Any, Factor], cells: Cells) -> list[str]:
     ]
 
 
-def _number(factor: Factor) -> int:
-    """How many values of a column occur: an int, of which products are exact."""
-    return int(np.count_nonzero(factor.rows_of_level))
-
-
 def _is_even(factor: Factor) -> bool:
     """Whether all values of a column have as many rows."""
     shown = factor.rows_of_level[factor.rows_of_level > 0]
@@ -219,7 +214,7 @@ def cautions_of_omitted_counts(
             return [_of_cells(keys, counts)]
     for name in filter(is_count_name, every):
         others = {key: factor for key, factor in every.items() if key != name}
-        used = list(map(_number, others.values()))
+        used = [factor.n_values for factor in others.values()]
         rows, combinations = len(every[name].codes), math.prod(used)
         is_grid = len(used) > 1 < min(used) and rows == combinations >= _FEWEST_CELLS
         if name in named and is_grid and count_column(every) == name:
@@ -288,7 +283,7 @@ def _are_uneven(cells: Cells, factor: Factor) -> bool:
     largest cell: if these exceed rows/m by sqrt(rows), chi-square is at least m.
     """
     rows = len(factor.codes)
-    fewest = len(cells.counts) / (np.count_nonzero(factor.rows_of_level) + 1)  # or it is missing
+    fewest = len(cells.counts) / (factor.n_values + 1)  # or it is missing
     return bool(cells.counts.max() >= rows / fewest + math.sqrt(rows))
 
 
@@ -339,7 +334,7 @@ def _cells_as_rows(factors: Mapping[Any, Factor]) -> Iterator[tuple[list[Any], l
         if all(_are_bits(factors[name]) for name in counts):
             continue
         expected = rows * (rows - 1) / 2.0 * math.prod(shares[name] for name in keys)
-        used = [_number(factors[name]) for name in keys]
+        used = [factors[name].n_values for name in keys]
         is_grid = min(used) > 1 and math.prod(used) == rows >= _FEWEST_OF_GRID
         if (
             (expected >= FEWEST_PAIRS or (is_grid and all(_rise(factors[k]) for k in counts)))
@@ -358,7 +353,7 @@ def are_sets(name: Any, factor: Factor) -> bool:
 
 def _numbers_units(name: Any, factor: Factor) -> bool:
     """Whether a column numbers groups or persons of a few rows each, by its name."""
-    size = _number(factor), len(factor.codes)
+    size = factor.n_values, len(factor.codes)
     is_named = is_household_name(name) or is_person_name(name, *size)
     return are_sets(name, factor) or (is_named and _has_small_groups(factor))
 

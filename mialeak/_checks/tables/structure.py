@@ -365,7 +365,7 @@ def _other_counts(categories: Mapping[Any, Factor], counts: IntArray, column: st
     """
     if len(categories) > MOST_COLUMNS:
         return []
-    shown = {name: np.count_nonzero(factor.rows_of_level) for name, factor in categories.items()}
+    shown = {name: factor.n_values for name, factor in categories.items()}
     numbers = [name for name, factor in categories.items() if numbers_of(factor) is not None]
     rows = len(next(iter(categories.values())).codes)
     kept = {name: codes_of(factor) for name, factor in categories.items()}

@@ -194,7 +194,7 @@ def _rows_of_empties(
         return none, [], 0.0, []
     unseen = int(np.count_nonzero(detail) >= _FEWEST_CUT)
     single = {name for name, each in categories.items() if np.ptp(each.codes[detail]) == 0}
-    sizes = {name: int(np.count_nonzero(each.rows_of_level)) for name, each in categories.items()}
+    sizes = {name: each.n_values for name, each in categories.items()}
     odds, rows, met, larger = 0.0, none, np.zeros(len(empty), np.bool_), 0
     for place, margin in enumerate(margins):
         if place >= _FIRST_MARGINS and odds == larger == 0:
