@@ -317,3 +317,14 @@ def test_heavy_laws_have_an_enclosed_curve(monkeypatch):
     value = max_leakage(law, n)
     assert value <= curve.advantage <= value + curve.error
     assert value - curve.error <= curve.lower.advantage <= value
+
+
+@pytest.mark.parametrize(("exponent", "n"), [(3.0, 50), (2.5, 200), (2.2, 50)])
+def test_both_ends_are_in_order_where_the_curves_meet(exponent, n):
+    """Where no count is left out the two curves are one, up to rounding."""
+    curve = discrete_tradeoff(stats.zipf(exponent), n)
+    fpr = np.linspace(0.0, 1.0, 20_001)
+    bounds = curve.enclosure(fpr)
+    assert np.all(fpr <= bounds.lower)
+    assert np.all(bounds.lower <= bounds.upper)
+    assert np.all(bounds.upper <= bounds.lower + curve.error)
