@@ -72,10 +72,12 @@ def test_estimates_of_huge_numbers_are_refused_in_words(number, ends):
     for name, estimate in (
         ("X", lambda: least_squares_influence(beside(x, *numbers), y)),
         ("y", lambda: least_squares_influence(x, beside(y, *numbers))),
-        ("X", lambda: mean_influence(beside(x, *numbers))),
     ):
         with pytest.raises(ValueError, match=rf"{name} must hold numbers of at most 1e\+150 in"):
             estimate()
+    if abs(number) > 1e290:
+        with pytest.raises(ValueError, match=r"X must hold numbers of at most 1e\+290 in"):
+            mean_influence(beside(x, *numbers))
 
 
 def test_moments_of_a_mean_are_huge():

@@ -10,12 +10,14 @@ from scipy import linalg, special
 
 from mialeak._arrays import FloatArray, as_floats, first_index, invalid, require, require_within
 from mialeak._labels import require_same_index
-from mialeak.estimators._influence import MOST, InfluenceFunctions
+from mialeak.estimators._influence import InfluenceFunctions
 from mialeak.estimators._rows import warn_of_repeats
 from mialeak.estimators._tables import of_rows
 
 __all__ = ["joint_influence", "mean_influence", "quantile_influence", "variance_influence"]
 
+#: Sums of larger numbers overflow.
+_MOST = 1e290
 #: Squared deviations that differ by less, relative to their mean, differ by rounding.
 _EVEN = 1e-12
 #: Of so many rows, at most this share has the value at a quantile of a law with a density.
@@ -84,7 +86,7 @@ def mean_influence(X: Any) -> InfluenceFunctions:
     array([ 0.41,  0.52,  1.97,  0.06, 10.15])
     """
     table = _table(X)
-    require_within(table, -MOST, MOST, "X", f"hold numbers of at most {MOST:g} in size")
+    require_within(table, -_MOST, _MOST, "X", f"hold numbers of at most {_MOST:g} in size")
     return of_rows(InfluenceFunctions(*_centred(table)), X, kind="means")
 
 

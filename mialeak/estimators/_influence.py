@@ -22,10 +22,8 @@ from mialeak.means import mean_tradeoff
 from mialeak.scores import covariance_score
 from mialeak.tradeoff import EmpiricalTradeOff, TradeOff
 
-__all__ = ["ALONE", "MOST", "InfluenceFunctions"]
+__all__ = ["ALONE", "InfluenceFunctions"]
 
-#: Squares of larger numbers, and their sums, overflow.
-MOST = 1e150
 #: A row that makes up all but this share of what is known in its direction has no others to hide
 #: among: its score would be above 1e8 and its advantage 1 to the last digit.
 ALONE = 1e-8

@@ -22,7 +22,7 @@ from mialeak._checks.samples import COPIED, common_copies
 from mialeak._labels import require_same_rows
 from mialeak._numerics.distances import kernel_blocks
 from mialeak.estimators._centring import Centring, null_space
-from mialeak.estimators._influence import ALONE, MOST, InfluenceFunctions
+from mialeak.estimators._influence import ALONE, InfluenceFunctions
 from mialeak.estimators._rows import (
     times_of_rows,
     warn_of_repeats,
@@ -41,6 +41,9 @@ __all__ = [
     "warn_of_copies",
     "z_estimator",
 ]
+
+#: Squares of larger numbers, and their sums, overflow.
+_MOST = 1e150
 
 
 def z_estimator(
@@ -260,7 +263,7 @@ def as_regression(
     table = as_floats(X, "X", ndim=2, finite=True)
     response = as_floats(y, "y", ndim=1, finite=True)
     for name, values in (("X", table), ("y", response)):
-        require_within(values, -MOST, MOST, name, f"hold numbers of at most {MOST:g} in size")
+        require_within(values, -_MOST, _MOST, name, f"hold numbers of at most {_MOST:g} in size")
     n, columns = table.shape
     if response.size != n:
         invalid("y", f"have an entry for each of {n} rows of X; its shape is {response.shape}")
