@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 from mialeak._checks.audits.flags import is_flag, numbers
 from mialeak.cli import _options, _output
 from mialeak.cli._audits import cautioned, give_audit, refuse_delta
-from mialeak.cli._matched import cure_of_others
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -185,6 +184,8 @@ def _places(
     if not missing and len(names) == len(others):
         return [place[name] for name in names]
     if len(missing) < len(names):
+        from mialeak.cli._matched import cure_of_others
+
         known = set(names)
         lacks = [(paths[1], paths[0], name) for name in missing]
         lacks += [(paths[0], paths[1], name) for name in others if name not in known]

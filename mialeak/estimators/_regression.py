@@ -23,11 +23,7 @@ from mialeak._labels import require_same_rows
 from mialeak._numerics.distances import kernel_blocks
 from mialeak.estimators._centring import Centring, null_space
 from mialeak.estimators._influence import ALONE, InfluenceFunctions
-from mialeak.estimators._rows import (
-    times_of_rows,
-    warn_of_repeats,
-    warn_of_times,
-)
+from mialeak.estimators._rows import times_of_rows, warn_of_repeats, warn_of_times
 from mialeak.estimators._tables import of_rows
 
 __all__ = [
