@@ -322,7 +322,7 @@ def test_examples_that_leak_are_proved_to():
         (lambda s, m: (s, m + 1), "members must hold 0 and 1 only"),
         (lambda s, m: (s, np.ones_like(m)), "two models have the same|come of fair coins"),
         (lambda s, m: (s, m | (s > 1)), "come of fair coins; .* of all coins are 1"),
-        (lambda s, m: (s, np.where(np.arange(50) < 1, True, m)), "of an example are 1"),
+        (lambda s, m: (s, np.where(np.arange(50) < 1, True, m)), "1 of 50 examples are in all"),
         (lambda s, m: (s, np.where(np.arange(30)[:, None] < 1, True, m)), "of a model are 1"),
         (lambda s, m: (s[:, :0], m[:, :0]), "hold a model and an example"),
         (lambda s, m: (np.where(s > 2, np.nan, s), m), "scores must be finite"),

@@ -72,7 +72,7 @@ class EnclosedTradeOff(TradeOff):
     upper, lower : PiecewiseTradeOff
         The curve lies between them.
     error : float
-        Largest difference of their powers at one false-positive rate, and 2e-12 for rounding.
+        Largest difference of their powers at one false-positive rate, and 1e-12 for rounding.
     kind : str
         "bound".
 
@@ -97,7 +97,7 @@ class EnclosedTradeOff(TradeOff):
         # Piecewise linear differences are largest at a vertex.
         fpr = np.concatenate([self.upper.vertices.fpr, self.lower.vertices.fpr])
         gap = self.upper._power(fpr) - self.lower._power(fpr)
-        object.__setattr__(self, "error", float(gap.max()) + 2.0 * _POWER_ROUNDING)
+        object.__setattr__(self, "error", float(gap.max()) + _POWER_ROUNDING)
 
     def enclosure(self, fpr: npt.ArrayLike) -> Bounds:
         """Bounds of the power at these false-positive rates.
@@ -112,7 +112,7 @@ class EnclosedTradeOff(TradeOff):
         Bounds
         """
         upper = self.upper.power(fpr)
-        lower = np.maximum(self.lower.power(fpr) - _POWER_ROUNDING, fpr)
+        lower = np.maximum(self.lower.power(fpr) - 0.5 * _POWER_ROUNDING, fpr)
         return Bounds(np.minimum(lower, upper), upper)
 
     @property

@@ -114,7 +114,7 @@ def read_rows(
             "are counts, rename the column"
         )
         invalid("counts", rule, value=counts, remedy=remedy)
-    if is_unit(counts):
+    if is_unit(counts) and not is_share(counts):
         rule = "be the column of counts of persons, not of thousands or hundreds of them"
         remedy = (
             "Pass counts of persons: rounded to thousands, they hide the rows alone in their cell. "

@@ -60,7 +60,6 @@ _CENTRED = 0.2
 _TINY_MEAN, _STRAY = 1e-9, 1e-6
 
 
-@np.errstate(over="ignore")  # means of which a square overflows are no such moments
 def require_genotype_moments(target: Any, mean: FloatArray, cov: Any, n: int | None = None) -> None:
     """Refuse the moments of an allele, or of half of them, beside the genotypes 0, 1 and 2.
 
@@ -68,19 +67,20 @@ def require_genotype_moments(target: Any, mean: FloatArray, cov: Any, n: int | N
     populations more.  Standard deviations, correlations and per cent are refused as well, and so
     are targets of the other allele; `n`, if given, is compared with the counts in `mean`.
     """
-    warn_of_moments_of_categories(target, mean, cov)
-    warn_of_codes_beside_bits(target, mean, cov, n)
-    if (n is None or mean.size < _COLUMNS) and checks.are_of_counts(target, mean, cov):
-        return
-    require_no_correlations(mean, cov)
-    if mean.size < _COLUMNS:
-        warn_of_far_targets(target, mean, cov)
-    _require_likely_moments(target, mean, cov, n)
-    if n is not None and mean.size >= LEAST_COLUMNS:
-        require_likely_units(target, mean, cov, n)
-    require_no_other_identity(target, mean, cov, n)
-    if np.shape(cov) == mean.shape and np.asarray(target).min(initial=0.0) < 0.0:
-        _require_no_centred(as_floats(target, "target"), mean, as_floats(cov, "cov"))
+    with np.errstate(over="ignore"):  # means of which a square overflows are no such moments
+        warn_of_moments_of_categories(target, mean, cov)
+        warn_of_codes_beside_bits(target, mean, cov, n)
+        if (n is None or mean.size < _COLUMNS) and checks.are_of_counts(target, mean, cov):
+            return
+        require_no_correlations(mean, cov)
+        if mean.size < _COLUMNS:
+            warn_of_far_targets(target, mean, cov)
+        _require_likely_moments(target, mean, cov, n)
+        if n is not None and mean.size >= LEAST_COLUMNS:
+            require_likely_units(target, mean, cov, n)
+        require_no_other_identity(target, mean, cov, n)
+        if np.shape(cov) == mean.shape and np.asarray(target).min(initial=0.0) < 0.0:
+            _require_no_centred(as_floats(target, "target"), mean, as_floats(cov, "cov"))
 
 
 def _require_no_centred(targets: FloatArray, mean: FloatArray, variances: FloatArray) -> None:

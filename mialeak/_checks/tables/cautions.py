@@ -359,7 +359,8 @@ def cautions_of_dropped(factors: dict[Any, Factor], rows: int, dropped: int) -> 
 
 def is_share(name: Any) -> bool:
     """Whether it is the name of a column of shares, means or amounts."""
-    return not _SHARES.isdisjoint(words_of(str(name).replace("%", " pct ")))
+    words = words_of(str(name).replace("%", " pct "))
+    return not _SHARES.isdisjoint(words) or ("per" in words and is_unit(name))
 
 
 def is_unit(name: Any) -> bool:

@@ -145,7 +145,7 @@ def _of_distinct(factors: Mapping[Any, Factor], is_more: bool = False) -> list[s
     pairs *= math.prod(agreeing(*column) for column in columns)
     if pairs < _FEWEST_EQUAL or not _rows_differ(columns, rows):
         return []
-    pairs_of_columns = itertools.combinations(columns, 2) if is_more and len(columns) > 2 else ()
+    pairs_of_columns = itertools.combinations(columns, 2) if is_more else ()
     if any(_rows_differ(pair, rows) for pair in pairs_of_columns):
         return []
     where = f" in {listed(factors)}" * is_more
