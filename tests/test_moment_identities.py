@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
+from mean_messages import message_of
 
 from mialeak import mean_tradeoff
 from mialeak.datasets import load_genotypes
@@ -16,14 +15,7 @@ N = 189
 
 
 def said(target, mean, cov, n=N):
-    """The error or the warning, if there is one."""
-    with warnings.catch_warnings(record=True) as met:
-        warnings.simplefilter("always")
-        try:
-            mean_tradeoff(target, mean, cov, n)
-        except ValueError as error:
-            return str(error)
-    return " ".join(str(each.message) for each in met)
+    return message_of(target, mean, cov, n)
 
 
 def test_the_right_moments_of_three_shares():

@@ -5,10 +5,9 @@ Means and variances are those of a table of measures, so that the right leakage 
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
+from mean_messages import message_of
 
 from mialeak import leakage_score, mean_leakage, mean_tradeoff
 from mialeak.datasets import load_genotypes
@@ -27,14 +26,7 @@ def moments(table):
 
 
 def said(target, mean, cov, n=N):
-    """The error or the warning, if there is one."""
-    with warnings.catch_warnings(record=True) as met:
-        warnings.simplefilter("always")
-        try:
-            mean_tradeoff(target, mean, cov, n)
-        except ValueError as error:
-            return str(error)
-    return " ".join(str(each.message) for each in met)
+    return message_of(target, mean, cov, n)
 
 
 @pytest.mark.parametrize("table", [LAB, ITEMS], ids=["lab", "items"])

@@ -138,7 +138,7 @@ def _text(size):
             "agree .* another order of rows, .* order 0, 1, 10, 11, ",
         ),
         (lambda s: s[:, _text(200)], "agree .* another order of columns, .* order 0, 1, 10, 100, "),
-        (lambda s: s[::-1], "agree .* with their rows turned round"),
+        (lambda s: s[::-1], "agree .* with their rows reversed"),
         (lambda s: np.roll(s, 3, axis=0), "of 40 of 40 rows agree"),
         (
             lambda s: s[[0, 2, 1, *range(3, 40)]],

@@ -257,9 +257,9 @@ class AuditResult(Report):
         """The verdict on the claimed epsilon as a sentence; empty without a claim."""
         return claim_sentence(self)
 
-    def document(self) -> Document:
-        """The content of the report, without a layout."""
-        return audit_document(self)
+    def document(self, *, claim: bool = True) -> Document:
+        """The content of the report, without a layout; with what became of a claim, or without."""
+        return audit_document(self, claim=claim)
 
     def panels(self) -> list[Panel]:
         """The measured curve in its band, and the scores of both worlds."""

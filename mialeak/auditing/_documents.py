@@ -264,7 +264,7 @@ def _measured(result: AuditResult) -> list[tuple[str, Interval]]:
     ]
 
 
-def audit_document(result: AuditResult) -> Document:
+def audit_document(result: AuditResult, *, claim: bool = True) -> Document:
     """What scores of separate runs prove."""
     rows = [
         (number(each.value), number(each.low), number(each.high), name)
@@ -286,7 +286,8 @@ def audit_document(result: AuditResult) -> Document:
     ]
     runs = f"the scores are those of {result.n_in + result.n_out:,} separate runs"
     lead = _lead(result.epsilon_lower, result.confidence, runs, delta=result.delta)
-    lead = f"{lead} {result.claim()}".rstrip()
+    if claim and result.verdict is not None:
+        lead = f"{lead} {result.claim()}"
     return Document(lead, sections, compared=_COMPARED, cautions=result._cautions, assumed=OF_RUNS)
 
 
@@ -327,7 +328,7 @@ def audit_columns(result: AuditResult) -> dict[str, Any]:
     }
 
 
-def one_run_document(result: OneRunResult) -> Document:
+def one_run_document(result: OneRunResult, *, claim: bool = True) -> Document:
     """What the canaries of one run prove."""
     plus, minus = result.guesses
     notes = Notes(
@@ -340,7 +341,8 @@ def one_run_document(result: OneRunResult) -> Document:
     )
     coins = f"a fair coin put each of the {result.n_canaries:,} canaries in"
     lead = _lead(result.epsilon_lower, result.confidence, coins, delta=result.delta)
-    lead = f"{lead} {result.claim()}".rstrip()
+    if claim and result.verdict is not None:
+        lead = f"{lead} {result.claim()}"
     sections = [Section("The run", [notes])]
     return Document(
         lead,

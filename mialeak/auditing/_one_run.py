@@ -171,9 +171,9 @@ class OneRunResult(Report):
         """The verdict on the claimed epsilon as a sentence; empty without a claim."""
         return claim_sentence(self)
 
-    def document(self) -> Document:
-        """The content of the report, without a layout."""
-        return one_run_document(self)
+    def document(self, *, claim: bool = True) -> Document:
+        """The content of the report, without a layout; with what became of a claim, or without."""
+        return one_run_document(self, claim=claim)
 
     def panels(self) -> list[Panel]:
         """The epsilons that are proved, provable and claimed."""

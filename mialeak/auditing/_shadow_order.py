@@ -82,9 +82,9 @@ def _orders(flags: Singles) -> Iterator[_Order]:
         yield _Order(flags.T[:, :_SEEN], "transposed", remedy)
     seen = flags[:, :_SEEN]
     remedy = "pass both with their {} in one order"
-    yield _Order(seen[::-1], "with their rows turned round", remedy.format("rows"))
+    yield _Order(seen[::-1], "with their rows reversed", remedy.format("rows"))
     turned = flags[:, ::-1][:, :_SEEN]
-    yield _Order(turned, "with their columns turned round", remedy.format("columns"))
+    yield _Order(turned, "with their columns reversed", remedy.format("columns"))
     for axis, what in enumerate(("rows", "columns")):
         for first in (0, 1):
             numbers = range(first, first + flags.shape[axis])

@@ -15,7 +15,6 @@ from mialeak.cli._scores import score_columns
 from mialeak.cli._shadow import run_shadow
 
 if TYPE_CHECKING:
-    from mialeak._report.document import Document
     from mialeak.auditing import AuditResult, OneRunResult
 
 __all__ = ["add_parser", "run"]
@@ -178,7 +177,7 @@ def run(options: argparse.Namespace) -> int:
     content = result.to_dict()
     claim = {name: content.pop(name) for name in ("claimed_epsilon", "verdict")}
     content["claim"] = None if result.verdict is None else claim
-    document = _without_claim(result)
+    document = result.document(claim=False)  # which is part of the verdict
     document = replace(document, cautions=[*options.noticed, *warned, *document.cautions])
     content["cautions"] = document.cautions
     return give_audit(
@@ -192,12 +191,6 @@ def run(options: argparse.Namespace) -> int:
         undecided=undecided or result.verdict == "not testable",
         panels=result.panels(),
     )
-
-
-def _without_claim(result: AuditResult | OneRunResult) -> Document:
-    """The report without the sentence on the claim, which is part of the verdict here."""
-    document = result.document()
-    return replace(document, answer=document.answer.removesuffix(f" {result.claim()}"))
 
 
 def _refuse_names_of_matrices(options: argparse.Namespace) -> None:

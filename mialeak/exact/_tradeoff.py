@@ -166,7 +166,9 @@ def exact_mean_tradeoff(
     -----
     UserWarning
         If a chain was fitted to fewer than 200 haplotypes, or to columns that are no chain of its
-        order, such as unsorted ones: ``fitted.warnings``.
+        order, such as unsorted ones: ``fitted.warnings``; or if columns of ``Bernoulli`` or
+        ``Genotype``, which are independent, add up as the categories of one variable do, or as both
+        alleles of a site.
 
     See Also
     --------

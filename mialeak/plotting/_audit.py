@@ -87,7 +87,7 @@ class AuditDisplay:
         Parameters
         ----------
         in_scores, out_scores, delta, confidence, higher_is_member, allow_reversed
-            As for :func:`mialeak.auditing`.
+            As for :func:`mialeak.auditing.audit`.
         theory, kind, ax, scale
             As for :meth:`from_result`.
 

@@ -119,7 +119,7 @@ class RecodingPlan(Report):
             (f"{number(self.after.value)} ({_span(self.after)})", "leakage after"),
             (f"{self.lost:.2f} of {self.total:.2f}", "bits of information a row lost"),
         ]
-        proof = "no cheaper one leaks as little" if self.optimal else "a cheaper one may exist"
+        proof = "no cheaper one is within the limit" if self.optimal else "a cheaper one may exist"
         lines = [f"{self.computed:,} combinations of changes computed; {proof}."]
         table = Table(("column", "change"), changes or [("none", "is needed")], left=2)
         title = f"Cheapest recoding for a leakage of at most {self.leakage:g}"

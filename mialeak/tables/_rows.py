@@ -114,19 +114,19 @@ def read_rows(
             "are counts, rename the column"
         )
         invalid("counts", rule, value=counts, remedy=remedy)
-    if is_unit(counts) and not is_share(counts):
-        rule = "be the column of counts of persons, not of thousands or hundreds of them"
-        remedy = (
-            "Pass counts of persons: rounded to thousands, they hide the rows alone in their cell. "
-            "If these are counts of persons, rename the column"
-        )
-        invalid("counts", rule, value=counts, remedy=remedy)
     if is_share(counts):
         rule = "be the column of counts of persons, not that of shares, means or amounts"
         remedy = (
             "Pass the column of the counts behind them, or leave counts out if each row is one "
             "person. If these are counts of persons, as EUR is of Europeans, rename the column; of "
             "several such columns write one row for each count first (melt)"
+        )
+        invalid("counts", rule, value=counts, remedy=remedy)
+    if is_unit(counts):
+        rule = "be the column of counts of persons, not of thousands or hundreds of them"
+        remedy = (
+            "Pass counts of persons: rounded to thousands, they hide the rows alone in their cell. "
+            "If these are counts of persons, rename the column"
         )
         invalid("counts", rule, value=counts, remedy=remedy)
     options = {"total": total, "suppressed": suppressed}

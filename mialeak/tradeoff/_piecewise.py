@@ -24,13 +24,7 @@ from mialeak._arrays import (
 )
 from mialeak._checks.budgets import warn_of_exchange
 from mialeak._labels import require_consecutive, require_same_values
-from mialeak._numerics.corners import (
-    Corners,
-    Side,
-    between,
-    corners_of_atoms,
-    corners_of_points,
-)
+from mialeak._numerics.corners import Corners, Side, between, corners_of_atoms, corners_of_points
 from mialeak._numerics.losses import AtomLoss, Loss
 from mialeak._results import Kind
 from mialeak.tradeoff._base import TradeOff, weakest
@@ -189,6 +183,11 @@ class PiecewiseTradeOff(TradeOff):
         Returns
         -------
         PiecewiseTradeOff
+
+        Warns
+        -----
+        UserWarning
+            If epsilon is at most 0.01, but not 0, and delta at least 0.1: they look exchanged.
 
         Examples
         --------

@@ -30,6 +30,7 @@ class Ranked(NamedTuple):
 
     @classmethod
     def of(cls, scores: FloatArray) -> Ranked:
+        """Those of the scores of one world."""
         return cls(mean_ranks(scores), np.argsort(scores, kind="stable"))
 
 

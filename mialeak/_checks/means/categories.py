@@ -77,8 +77,8 @@ def _warned(targets: FloatArray, p: FloatArray, copies: int, adds: str, cure: st
         "the categories of one variable" if copies == 1 else "the copies of the alleles of a site"
     )
     warn(
-        f"{adds}, and so does target, as {kind} do. Such columns are not independent, as they are "
-        f"taken here. If they are that, {cure}"
+        f"{adds}, and so does target, as {kind} do. Here columns are taken as independent, which "
+        f"such columns are not. If they are {kind}, {cure}"
     )
     return True
 
